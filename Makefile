@@ -37,7 +37,7 @@ page: $(VENV)/installed.dev ## build the studio's page, if its sources changed
 studio: page ## open the studio
 	@$(BIN)/understudy studio
 
-demo: $(VENV)/installed.dev page ## show what there is: files and pictures in out/demo
+demo: $(VENV)/installed.dev ## show what there is: a page, out/demo/demo.html, which opens by itself
 	@$(BIN)/understudy demo -o out/demo
 
 test: $(VENV)/installed.dev page ## run the tests

@@ -522,20 +522,20 @@ def test_missing_matplotlib_is_failed_work(walk: Path, tmp_path: Path, monkeypat
 # demo
 
 
-def test_demo_writes_reads_back_and_reports(tmp_path: Path) -> None:
-    result = run("demo", "-o", tmp_path / "demo", "--json")
+def test_demo_writes_reads_back_and_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    result = run("demo", "-o", tmp_path / "demo", "--no-open", "--json")
     assert result.exit_code == 0, result.stderr
     report = json.loads(result.stdout)
     assert all(Path(file).stat().st_size > 0 for file in report["files"])
-    assert {Path(file).suffix for file in report["files"]} == {".bvh", ".json", ".png", ".svg"}
+    assert {Path(file).suffix for file in report["files"]} == {".bvh", ".json", ".glb", ".html"}
     assert report["contacts"] > 0
     assert report["worst_contact_mm"] < 0.01
     assert report["worst_joint_mm"] < 0.01
-
-
-def test_demo_without_matplotlib_still_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    result = run("demo", "-o", tmp_path)
-    assert result.exit_code == 0
-    assert "no pictures: Drawing pictures needs the package `matplotlib`" in result.stderr
-    assert {path.suffix for path in tmp_path.iterdir()} == {".bvh", ".json"}
+    page = Path(report["page"]).read_text(encoding="utf-8")
+    assert page.count('name="group"') == 3, "three bodies to choose from"
+    assert page.count("data-command=") == 3, "three next commands"
+    assert "src=" not in page, "the page needs nothing from elsewhere"
+    for data in report["performed_by"].values():
+        assert data["copied"]["slid"] > 0.1
+        assert data["retargeted"]["slid"] < 0.001

@@ -389,16 +389,15 @@ def test_morphs_that_cannot_be(arguments: tuple[str, ...], message: str) -> None
 
 
 def test_the_demo_retargets(tmp_path: Path) -> None:
-    result = done("demo", "-o", tmp_path / "demo", "--json")
+    result = done("demo", "-o", tmp_path / "demo", "--no-open", "--json")
     data = json.loads(result.stdout)
     source = samples.motion("walk").motion
-    assert set(data["performed_by"]) == {"child", "giant"}
+    assert set(data["performed_by"]) == {"child", "giant", "stretched"}
     for name, found in data["performed_by"].items():
         assert found["unmet"] == []
-        motion = motion_of(tmp_path / "demo" / f"walk_{name}.bvh")
+        motion = motion_of(tmp_path / "demo" / f"walk_{name}.glb")
         assert motion.num_frames == source.num_frames
         np.testing.assert_allclose(motion.skeleton.lengths, samples.character(name).lengths, atol=1e-5)
-    assert (tmp_path / "demo" / "walk_performed.png").stat().st_size > 10_000
 
 
 # Bad input

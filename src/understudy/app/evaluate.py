@@ -76,7 +76,7 @@ def evaluate(
         motion, source_motion, pairs, contacts=contacts, floor=floor, meshes=meshes, source_meshes=source_meshes
     )
     if report is not None:
-        write_report(report, evaluation, (result, motion), (source, source_motion), contacts)
+        write_report(report, evaluation, (result, motion), (source, source_motion), contacts, (meshes, source_meshes))
     if as_json:
         print_json({"file": result, "source": source, **evaluation.data(curves=curves)})
     else:
@@ -138,8 +138,12 @@ def write_report(
     result: tuple[str, Motion],
     source: tuple[str | None, Motion | None],
     contacts: tuple[Contact, ...] | None,
+    meshes: tuple[tuple[Mesh, ...], tuple[Mesh, ...]],
 ) -> None:
-    """Write the page of an evaluation; the contacts belong to the source if there is one, else to the result."""
+    """Write the page of an evaluation, with the skins of result and source.
+
+    The contacts belong to the source if there is one, else to the result.
+    """
     from understudy.show.page import write_page
 
     missing = write_page(
@@ -150,6 +154,8 @@ def write_report(
         labels=[name.replace("\\", "/").rpartition("/")[2] for name in (source[0] or "source", result[0])],
         contacts=contacts if source[1] is None else None,
         source_contacts=None if source[1] is None else contacts,
+        meshes=meshes[0] or None,
+        source_meshes=meshes[1] or None,
     )
     note(missing)
 

@@ -82,14 +82,14 @@ def write_sample(name: str, path: Path, fps: float, seconds: float | None) -> tu
     from understudy import samples as library
     from understudy.app.scene_file import UNIT, write_scene
     from understudy.base.errors import OptionError, UnknownNameError, nearest_names
-    from understudy.io import write
+    from understudy.io import Clip, write
 
     if fps <= 0.0 or (seconds is not None and seconds <= 0.0):
         raise OptionError(f"Expected a rate and a length above zero, got {fps:g} fps and {seconds} s")
     if name in library.motions():
         return write_scene(library.motion(name, fps=fps, seconds=seconds), path)
     if name in library.characters():
-        return [path], list(write(library.character(name), path, unit=UNIT))
+        return [path], list(write(Clip(skeleton=library.character(name), make_skin=library.skin), path, unit=UNIT))
     all_names = [*library.motions(), *library.characters()]
     raise UnknownNameError(f"There is no sample `{name}`; {nearest_names(name, all_names)}")
 

@@ -23,14 +23,15 @@ def write_scene(scene: Scene, path: Path) -> tuple[list[Path], list[str]]:
         The files, and sentences on what their format could not hold.
     """
     from understudy.base.files import open_to_write
-    from understudy.io import write
+    from understudy.io import Clip, write
+    from understudy.samples import skin
 
     files: list[Path] = []
     lost: list[str] = []
     for actor, motion in scene.actors.items():
         several = len(scene.actors) > 1
         file = path.with_name(f"{path.stem}_{actor}{path.suffix}") if several else path
-        lost += write(motion, file, unit=UNIT)
+        lost += write(Clip(skeleton=motion.skeleton, motion=motion, make_skin=skin), file, unit=UNIT)
         files.append(file)
     if scene.contacts or scene.props:
         contacts_file = path.with_name(f"{path.stem}.contacts.json")

@@ -135,13 +135,21 @@ def _is_recipe(file: str) -> bool:
     return Path(file).suffix.lower() == ".toml" and not file.startswith(SAMPLE)
 
 
-def open_browser(url: str) -> None:
-    """Open the page in the user's browser; where there is none, the address was printed."""
+def open_browser(url: str, *, wait: bool = False) -> None:
+    """Open a page in the user's browser; where there is none, the address was printed.
+
+    Args:
+        url: The page.
+        wait: Whether to wait a little for the browser, for a program that ends after this.
+    """
     import threading
     import webbrowser
 
     # Some browsers only return when they are closed.
-    threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
+    thread = threading.Thread(target=webbrowser.open, args=(url,), daemon=True)
+    thread.start()
+    if wait:
+        thread.join(timeout=5.0)
 
 
 COMMAND: Any = studio

@@ -44,6 +44,7 @@ class FrameSize(click.ParamType):
 @click.option("--fps", type=float, help="Frames a second of the video [the first file's, up to 30; a GIF 20].")
 @click.option("--speed", type=float, default=1.0, show_default=True, help="0.5 is half as fast as the motion.")
 @click.option("--view", type=click.Choice(["side", "front"]), default="side", show_default=True)
+@click.option("--skin", is_flag=True, help="Draw sample characters with their skins.")
 @click.option("--no-contacts", is_flag=True, help="Do not mark contacts of feet and hands.")
 @click.option("--keep-reference", is_flag=True, help="Also show a first frame that only shows a reference pose.")
 @json_option
@@ -61,6 +62,7 @@ def video(
     fps: float | None,
     speed: float,
     view: str,
+    skin: bool,
     no_contacts: bool,
     keep_reference: bool,
     as_json: bool,
@@ -94,6 +96,7 @@ def video(
             size=size,
             view=view,
             speed=speed,
+            skin=skin,
             watch=progress,
         )
     seconds = time.monotonic() - start

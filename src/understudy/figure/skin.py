@@ -98,6 +98,24 @@ class Mesh:
         """Number of joints of the skeleton that the mesh is for."""
         return len(self.joint_from_mesh)
 
+    def rebound(self, other: Mesh) -> Array:
+        """(V, 3) the vertices, metres, as they are with the bind transforms of another mesh."""
+        if other.joint_from_mesh is self.joint_from_mesh:
+            return self.vertices
+        change = np.linalg.inv(other.joint_from_mesh) @ self.joint_from_mesh
+        points = np.concatenate([self.vertices, np.ones((self.num_vertices, 1))], axis=1)
+        moved = np.einsum("vkab,vb->vka", change[self.joints], points)
+        return np.asarray(np.einsum("vk,vka->va", self.weights, moved)[:, :3])
+
+
+def strongest_joints(mesh: Mesh, count: int) -> tuple[np.ndarray, Array]:
+    """(V, count) the joints with the largest weights of each vertex, and these weights, which sum to one."""
+    order = np.argsort(-mesh.weights, axis=1, kind="stable")[:, :count]
+    joints, weights = np.take_along_axis(mesh.joints, order, 1), np.take_along_axis(mesh.weights, order, 1)
+    short = max(count - joints.shape[1], 0)
+    joints, weights = np.pad(joints, ((0, 0), (0, short))), np.pad(weights, ((0, 0), (0, short)))
+    return joints, weights / weights.sum(axis=1, keepdims=True)
+
 
 def binds_of_rest(skeleton: Skeleton) -> Array:
     """(J, 4, 4) the bind transforms of a mesh bound in the skeleton's rest pose, metres."""
@@ -114,6 +132,16 @@ def rest_pose(skeleton: Skeleton) -> Pose:
     """The rest pose as a pose of one frame."""
     positions, rotations = skeleton.rest_world
     return Pose(skeleton=skeleton, positions=positions[None], rotations=rotations[None])
+
+
+def smooth_normals(vertices: Array, triangles: np.ndarray) -> Array:
+    """(V, 3) unit normals of vertices (V, 3), weighted by the areas of the triangles (T, 3) around them."""
+    a, b, c = (vertices[triangles[:, k]] for k in range(3))
+    faces = np.cross(b - a, c - a)
+    corners = triangles.T.ravel()
+    sums = [np.bincount(corners, np.tile(faces[:, axis], 3), len(vertices)) for axis in range(3)]
+    normals = np.stack(sums, axis=1)
+    return normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-12)
 
 
 def skinned(mesh: Mesh, posed: Pose | Motion | Skeleton, frames: slice | np.ndarray | None = None) -> Array:

@@ -6,6 +6,7 @@ The ending of a name selects the format. No partial file is ever left.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path, PurePath
@@ -119,6 +120,8 @@ class Clip:
     """Those animations of the file that move no joint of the character, such as an empty `Take 001`."""
     meshes: tuple[Mesh, ...] = ()
     """The meshes that are bound to the skeleton's joints."""
+    make_skin: Callable[[Skeleton], tuple[Mesh, ...]] | None = None
+    """Makes the meshes of a character without any, such as a sample, when it is shown or written."""
     layout: Any = None
     """What the format's own writer needs to write the same file: channel orders, original angles, comments."""
 
@@ -134,6 +137,12 @@ class Clip:
     def __post_init__(self) -> None:
         if self.motion is not None and self.motion.skeleton is not self.skeleton:
             raise MotionError("A clip's motion must be of the clip's skeleton")
+
+    def shown_meshes(self) -> tuple[Mesh, ...]:
+        """The meshes to show or write: the character's, or those made for it."""
+        if self.meshes or self.make_skin is None:
+            return self.meshes
+        return self.make_skin(self.skeleton)
 
     @staticmethod
     def of(thing: Clip | Motion | Skeleton) -> Clip:
@@ -464,6 +473,8 @@ def write(
     if chosen.write is None:
         raise OptionError(f"{chosen.title} files can be read, not written: `{path}`")
     clip = Clip.of(thing)
+    if chosen.meshes and clip.make_skin is not None:
+        clip = replace(clip, meshes=clip.shown_meshes())
     with open_to_write(path) as stream:
         lost = chosen.write(clip, stream, options)
     return (*lost, *_not_held(clip, chosen))

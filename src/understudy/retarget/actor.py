@@ -36,6 +36,7 @@ from understudy.retarget.plan import Assignment
 from understudy.retarget.scale import Scale, scale_skeleton
 
 if TYPE_CHECKING:
+    from understudy.figure.skin import Mesh
     from understudy.samples import Prop, Scene
 
 
@@ -326,12 +327,20 @@ def _read_source(
     if name.startswith(SAMPLE):
         scene, actor = sample_scene(name)
         contacts = tuple(c for c in scene.contacts if c.actor in ("", actor))
-        return Clip.of(scene.actors[actor]), contacts, scene.props
+        motion = scene.actors[actor]
+        return Clip(skeleton=motion.skeleton, motion=motion, make_skin=_make_sample_skin), contacts, scene.props
     clip = read(
         _existing_path(name, folder), unit=reading.unit, up=reading.up, lenient=reading.lenient,
         skeleton=_relative_to(folder, reading.skeleton), height=reading.height,
     )  # fmt: skip
     return clip, None, ()
+
+
+def _make_sample_skin(skeleton: Skeleton) -> tuple[Mesh, ...]:
+    """The skin of a sample, which is made only where it is shown or written."""
+    from understudy.samples import skin
+
+    return skin(skeleton)
 
 
 def sample_scene(name: str) -> tuple[Scene, str]:
@@ -366,11 +375,11 @@ def _read_target(name: str, reading: Reading, folder: Path) -> tuple[Clip, Motio
         title = name.removeprefix(SAMPLE).partition("/")[0]
         if title in motions():
             scene, actor = sample_scene(name)
-            return Clip.of(scene.actors[actor].skeleton), scene.actors[actor]
+            return Clip(skeleton=scene.actors[actor].skeleton, make_skin=_make_sample_skin), scene.actors[actor]
         if title not in characters():
             known = [*characters(), *motions()]
             raise UnknownNameError(f"There is no sample `{title}`; {nearest_names(title, known)}")
-        return Clip.of(character(title)), None
+        return Clip(skeleton=character(title), make_skin=_make_sample_skin), None
     clip, _ = read_target(name, reading, folder)
     return _without_motion(clip), clip.motion
 

@@ -7,14 +7,18 @@ Imports `base` and `figure`. The rooms from `retarget` up import it.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING
 
 from understudy.base.errors import UnknownNameError, nearest_names
 from understudy.base.plugins import scan
 from understudy.figure.skeleton import Skeleton
 from understudy.samples.scene import CharacterSample, MotionSample, Prop, Scene
 
-__all__ = ["Prop", "Scene", "character", "characters", "motion", "motions"]
+if TYPE_CHECKING:
+    from understudy.figure.skin import Mesh
+
+__all__ = ["Prop", "Scene", "character", "characters", "motion", "motions", "skin"]
 
 
 @cache
@@ -35,6 +39,22 @@ def character(name: str) -> Skeleton:
     if name not in characters():
         raise UnknownNameError(f"There is no sample character `{name}`; {nearest_names(name, characters())}")
     return characters()[name].make()
+
+
+@lru_cache(maxsize=16)
+def skin(skeleton: Skeleton) -> tuple[Mesh, ...]:
+    """The skin of a sample character, by the skeleton's name and joints; empty if it is no sample or has no skin.
+
+    Args:
+        skeleton: A sample character, perhaps with bones of other lengths or with joints above its own.
+    """
+    from understudy.samples.skins import DESIGNS
+
+    name = skeleton.name
+    model = name if name in characters() else "adult"
+    if name not in DESIGNS or not set(character(model).names) <= set(skeleton.names):
+        return ()
+    return (DESIGNS[name](skeleton),)
 
 
 def motion(name: str, *, fps: float = 30.0, seconds: float | None = None) -> Scene:

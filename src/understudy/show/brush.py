@@ -10,7 +10,9 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from understudy.base.quaternion import Array
+from understudy.figure.skin import skinned, smooth_normals
 from understudy.figure.stick import LEFT, MIDDLE, RIGHT, hull
+from understudy.show.raster import Surface, draw_body, draw_shadow
 from understudy.show.video import Film, FilmPanel
 
 OVERSAMPLE = 2
@@ -39,6 +41,7 @@ class Brush:
         self.letter = max(round(film.size[1] / 30), 10)
         self.font = ImageFont.load_default(self.letter)
         self.small = ImageFont.load_default(max(round(0.75 * self.letter), 8))
+        self.surfaces = [Surface.of(panel.meshes) if panel.meshes else None for panel in film.panels]
         room = film.size[0] / len(film.panels) - self.letter
         self.labels = [shorten(panel.label, self.font, room) for panel in film.panels]
 
@@ -49,6 +52,8 @@ class Brush:
         for number in range(len(film.panels)):
             part = Image.new("RGB", (self.width, film.size[1] * OVERSAMPLE), PAPER)
             self._draw_panel(ImageDraw.Draw(part), number, time)
+            if film.panels[number].meshes:
+                part = self._with_body(part, number, time)
             large.paste(part, (number * self.width, 0))
         small = large.reduce(OVERSAMPLE)
         self._draw_labels(ImageDraw.Draw(small), time)
@@ -80,8 +85,46 @@ class Brush:
         for start, end in seen(lines).tolist():
             pen.line([tuple(start), tuple(end)], fill=GRID, width=OVERSAMPLE)
         _draw_contacts(pen, panel, seen, scale, time)
+        if panel.meshes:
+            return
         nodes = _interpolate(panel.seen, frame, share)
         _draw_figure(pen, panel, origin + nodes[:, :2] * flip, nodes[:, 2], scale)
+
+    def _with_body(self, part: Image.Image, number: int, time: float) -> Image.Image:
+        """A panel with the skinned body and its shadow, at the nearest frame of its motion."""
+        panel, scale = self.film.panels[number], self.film.scales[number] * OVERSAMPLE
+        assert panel.motion is not None
+        frame, share = place_in_time(panel, time)
+        frame = min(frame + round(share), panel.motion.num_frames - 1)
+        surface, still = self.surfaces[number], np.array([frame])
+        assert surface is not None
+        vertices = np.concatenate([skinned(mesh, panel.motion, still)[0] for mesh in panel.meshes])
+        origin = np.array([0.5 * self.width, self.film.levels[number] * OVERSAMPLE, 0.0])
+
+        def seen(places: Array) -> Array:
+            return origin + (places - panel.middle[frame]) @ panel.eye.T * [scale, -scale, 1.0]
+
+        image = np.array(part)
+        draw_shadow(image, surface, seen(vertices * [1.0, 0.0, 1.0]))
+        normals = smooth_normals(vertices, surface.triangles) @ panel.eye.T
+        draw_body(image, surface, seen(vertices), normals, colours=_red_where_sliding(panel, surface, frame))
+        return Image.fromarray(image)
+
+
+SLIDE_RED = np.array([0.85, 0.02, 0.03])
+
+MIN_SLIDE_SIZES_PER_S = 0.004
+"""Speed of a foot, in body sizes a second, from which on it is painted red."""
+
+
+def _red_where_sliding(panel: FilmPanel, surface: Surface, frame: int) -> Array:
+    """(T, 3) the colours of a skin whose sliding feet are red."""
+    colours = surface.colours.copy()
+    for foot in panel.feet:
+        step = float(foot.slid[min(frame + 1, len(foot.slid) - 1)] - foot.slid[frame])
+        if step * panel.figure.fps > MIN_SLIDE_SIZES_PER_S * panel.figure.size:
+            colours[np.isin(surface.joints, foot.joints)] = SLIDE_RED
+    return colours
 
 
 def place_in_time(panel: FilmPanel, time: float) -> tuple[int, float]:

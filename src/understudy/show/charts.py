@@ -18,7 +18,9 @@ from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.roles import roles
 from understudy.figure.skeleton import Point, Skeleton
+from understudy.figure.skin import Mesh
 from understudy.figure.stick import PALETTES, Palette, Stick, Viewpoint, joint_sides, stick, view_of
+from understudy.samples import skin
 from understudy.solve.evaluation import ProblemAtFrames
 from understudy.solve.solvers.base import Solution
 
@@ -453,6 +455,8 @@ class PageCharacter:
     figure: Stick
     contacts: tuple[Contact, ...]
     palette: Palette
+    meshes: tuple[Mesh, ...] = ()
+    """Its skin; drawn as sticks without one."""
 
 
 @record
@@ -471,8 +475,14 @@ class FootTrack:
     contacts: tuple[Contact, ...]
 
 
-def show(motion: Motion, label: str, number: int, contacts: Sequence[Contact] | None = None) -> PageCharacter:
-    """Prepare a motion for a page; contacts are detected if not given."""
+def show(
+    motion: Motion,
+    label: str,
+    number: int,
+    contacts: Sequence[Contact] | None = None,
+    meshes: Sequence[Mesh] | None = None,
+) -> PageCharacter:
+    """Prepare a motion for a page; contacts are detected, and the skin is that of a sample, if not given."""
     all_contacts = detect_contacts(motion) if contacts is None else tuple(contacts)
     # File names may contain line breaks and undecodable bytes.
     label = " ".join(label.encode("utf-8", "replace").decode("utf-8").split())
@@ -482,6 +492,7 @@ def show(motion: Motion, label: str, number: int, contacts: Sequence[Contact] | 
         figure=stick(motion, label),
         contacts=all_contacts,
         palette=PALETTES[number % len(PALETTES)],
+        meshes=skin(motion.skeleton) if meshes is None else tuple(meshes),
     )
 
 

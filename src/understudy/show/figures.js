@@ -15,7 +15,10 @@ function unpack(figure) {
     const axis = i % 3, frame = Math.floor(i / (3 * nodes));
     places[i] = low[axis] + packed.getUint16(2 * i, true) * scale[axis] + root[3 * frame + axis];
   }
-  return { ...figure, root, places };
+  if (figure.turns === undefined) return { ...figure, root, places };
+  const raw = bytes(figure.turns), turns = new Float32Array(raw.byteLength / 2);
+  for (let i = 0; i < turns.length; i++) turns[i] = raw.getInt16(2 * i, true) / 32767;
+  return { ...figure, root, places, turns };
 }
 
 // The frame of a figure before a time, and the fraction of the way to the next frame.

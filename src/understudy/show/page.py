@@ -17,6 +17,8 @@ import numpy as np
 
 from understudy.base.errors import MissingPackageError
 from understudy.base.quaternion import Array
+from understudy.figure.kinematics import fk
+from understudy.figure.skin import strongest_joints
 from understudy.show.charts import (
     ErrorCurve,
     PageCharacter,
@@ -29,10 +31,12 @@ from understudy.show.charts import (
     verdict_table,
 )
 from understudy.show.picture import draw
+from understudy.show.raster import triangle_colours
 
 if TYPE_CHECKING:
     from understudy.figure.contacts import Contact
     from understudy.figure.motion import Motion
+    from understudy.figure.skin import Mesh
 
 
 MAX_FPS = 60.0
@@ -43,6 +47,9 @@ MAX_BYTES = 900_000
 
 MAX_UINT16 = 65535
 
+MAX_SKIN_VERTICES, MAX_SKIN_JOINTS = 30_000, 256
+"""A skin with more is not shown: it would make the page slow and large. Sticks are drawn instead."""
+
 
 def player_data(characters: Sequence[PageCharacter]) -> dict[str, Any]:
     """The data of the player, for JSON.
@@ -50,18 +57,86 @@ def player_data(characters: Sequence[PageCharacter]) -> dict[str, Any]:
     Positions are 16-bit numbers relative to the root, within the bounding box of the body's movement. The root's path
     has single precision. So a body of 2 m is accurate to 0.02 mm however far it travels.
     """
-    sizes = [shown.motion.num_frames * (shown.figure.nodes.shape[1] * 6 + 12) for shown in characters]
+    sizes = [shown.motion.num_frames * _bytes_per_frame(shown) for shown in characters]
     thin = max(1.0, sum(sizes) / MAX_BYTES)
+    meshes = list(dict.fromkeys(shown.meshes for shown in characters if has_skin(shown)))
     return {
-        "figures": [_figure(shown, thin) for shown in characters],
+        "figures": [
+            _figure(shown, thin)
+            | ({"skin": meshes.index(shown.meshes)} | _turns(shown, thin) if has_skin(shown) else {})
+            for shown in characters
+        ],
         "duration": max(shown.motion.duration for shown in characters),
+        "skins": [_skin(group) for group in meshes],
     }
+
+
+def _bytes_per_frame(shown: PageCharacter) -> int:
+    turns = 8 * shown.motion.skeleton.num_joints if has_skin(shown) else 0
+    return int(shown.figure.nodes.shape[1] * 6 + 12 + turns)
+
+
+def has_skin(shown: PageCharacter) -> bool:
+    """Whether the player draws a character with its skin: bones keep their lengths, and the skin is not too large."""
+    motion = shown.motion
+    fits = all(mesh.num_joints == motion.skeleton.num_joints for mesh in shown.meshes)
+    vertices = sum(mesh.num_vertices for mesh in shown.meshes)
+    triangles = sum(len(mesh.triangles) for mesh in shown.meshes)
+    small = vertices <= MAX_SKIN_VERTICES and motion.skeleton.num_joints <= MAX_SKIN_JOINTS
+    return bool(shown.meshes) and fits and small and triangles > 0 and motion.offsets is None
+
+
+def _skin(meshes: Sequence[Mesh]) -> dict[str, Any]:
+    """The meshes of a character as one: places of 16 bits, four joints and weights of 8 bits, a colour by number."""
+    starts = np.cumsum([0, *(mesh.num_vertices for mesh in meshes)])
+    vertices = np.concatenate([mesh.rebound(meshes[0]) for mesh in meshes])
+    low, scale, places = pack(vertices)
+    triangles = np.concatenate([mesh.triangles + start for mesh, start in zip(meshes, starts[:-1], strict=True)])
+    colours = np.concatenate([triangle_colours(mesh) for mesh in meshes])
+    table, number = np.unique(colours.round(3), axis=0, return_inverse=True)
+    material = np.zeros(len(vertices), np.uint8)
+    material[triangles] = np.minimum(number.reshape(-1), 255).astype(np.uint8)[:, None]
+    joints, weights = (
+        np.concatenate(part) for part in zip(*(strongest_joints(mesh, 4) for mesh in meshes), strict=True)
+    )
+    return {
+        "vertices": len(vertices),
+        "low": low.tolist(),
+        "scale": scale.tolist(),
+        "places": places,
+        "corners": _text(triangles.astype("<u2")),
+        "joints": _text(joints.astype(np.uint8)),
+        "weights": _text(np.rint(255.0 * weights).astype(np.uint8)),
+        "materials": _text(material),
+        "colours": table[:256].tolist(),
+        "binds": np.round(meshes[0].joint_from_mesh[:, :3].reshape(-1, 12), 6).tolist(),
+    }
+
+
+def _turns(shown: PageCharacter, thin: float) -> dict[str, Any]:
+    """The rotations in the world of a character's joints at the player's frames, and how they hang together."""
+    motion, skeleton = shown.motion, shown.motion.skeleton
+    rotations = fk(motion).rotations[_kept_frames(motion, thin)[0]]
+    return {
+        "turns": _text(np.rint(32767.0 * rotations).astype("<i2")),
+        "parents": skeleton.parents.tolist(),
+        "offsets": np.round(skeleton.offsets, 6).tolist(),
+    }
+
+
+def _text(numbers: np.ndarray) -> str:
+    return base64.b64encode(numbers.tobytes()).decode("ascii")
+
+
+def _kept_frames(motion: Motion, thin: float) -> tuple[np.ndarray, int]:
+    """The frames of a motion that the player gets, and how many frames they are apart."""
+    step = max(1, int(np.ceil(motion.fps / MAX_FPS * (1.0 - 1e-6))), int(np.ceil(thin)))
+    return np.unique([*range(0, motion.num_frames, step), motion.num_frames - 1]), step
 
 
 def _figure(shown: PageCharacter, thin: float) -> dict[str, Any]:
     figure, motion = shown.figure, shown.motion
-    step = max(1, int(np.ceil(motion.fps / MAX_FPS * (1.0 - 1e-6))), int(np.ceil(thin)))
-    kept = np.unique([*range(0, motion.num_frames, step), motion.num_frames - 1])
+    kept, step = _kept_frames(motion, thin)
     places = figure.points[kept][:, figure.drawn_points]
     root = motion.root[kept]
     low, scale, packed = pack(places - root[:, None])
@@ -115,7 +190,8 @@ CONTROLS = """<div class="controls"><button id="player-play" type="button">Play<
 <option value="0.5">0.5</option><option value="1" selected>1</option><option value="2">2</option></select></label>
 <label><input id="player-apart" type="checkbox"> side by side</label>
 <label><input id="player-follow" type="checkbox"> follow</label>
-<label><input id="player-contacts" type="checkbox"> contacts</label></div>
+<label><input id="player-contacts" type="checkbox"> contacts</label>
+<label><input id="player-skins" type="checkbox"> skins</label></div>
 <p class="note">Drag to orbit; drag with shift or the right button to pan; use the wheel to zoom. Space plays, arrow
 keys step. A click on a chart over time goes to that time. Yellow marks are contacts that hold.</p>"""
 
@@ -143,17 +219,23 @@ def compose(
         trace_section(result, source),
         angle_section(result, source),
         spectrum_section(result, source),
-        _data("player-data", player_data(shown)),
-        _data("report-data", _plain(report)),
-        f'<script>(function () {{\n"use strict";\n{_asset("figures.js")}\n{_asset("player.js")}}})();</script>',
+        data_element("player-data", player_data(shown)),
+        data_element("report-data", _plain(report)),
+        player_script(),
     ]
     head = (
         f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(heading)}</title><style>{_asset('page.css')}</style>"
+        f"<title>{escape(heading)}</title><style>{asset('page.css')}</style>"
     )
     inner = "\n".join(part for part in body if part)
     return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{inner}\n</body></html>\n', missing
+
+
+def player_script() -> str:
+    """The code of the player, which reads the element `player-data`."""
+    code = "\n".join(asset(name) for name in ("figures.js", "bodies.js", "player.js"))
+    return f'<script>(function () {{\n"use strict";\n{code}}})();</script>'
 
 
 def _about(shown: list[PageCharacter]) -> str:
@@ -194,7 +276,7 @@ def _filmstrip(shown: list[PageCharacter]) -> tuple[str, tuple[str, ...]]:
     return f"<section><h2>Filmstrip</h2>{picture}</section>", ()
 
 
-def _data(name: str, data: Any) -> str:
+def data_element(name: str, data: Any) -> str:
     """Data embedded in the page as JSON, escaped so that no text can end the element or start a comment."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     for letter in "<>&":
@@ -213,7 +295,7 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
     return resources.files("understudy.show").joinpath(name).read_text(encoding="utf-8")
 
 
@@ -229,6 +311,8 @@ def write_page(
     source_contacts: Sequence[Contact] | None = None,
     errors: Sequence[ErrorCurve] = (),
     picture: bool = True,
+    meshes: Sequence[Mesh] | None = None,
+    source_meshes: Sequence[Mesh] | None = None,
 ) -> tuple[str, ...]:
     """Write a report on a motion. An existing file is replaced only when the new one is complete.
 
@@ -243,6 +327,8 @@ def write_page(
         source_contacts: The source's contacts; detected if not given.
         errors: Constraint errors over time, as from `understudy.show.charts.constraint_errors(solution)`.
         picture: Whether to draw a filmstrip, which needs matplotlib; without that package the page has a note instead.
+        meshes: The result's skin (`Clip.meshes`), for the player; that of a sample if not given.
+        source_meshes: The source's skin.
 
     Returns:
         A note for each part left out.
@@ -255,8 +341,8 @@ def write_page(
         raise OptionError(f"A report is written as .html; got `{path}`")
     if len(labels) != 2:
         raise OptionError(f"Expected two labels, of source and result; got {len(labels)}")
-    shown = show(result, labels[1], 1 if source is not None else 0, contacts)
-    other = None if source is None else show(source, labels[0], 0, source_contacts)
+    shown = show(result, labels[1], 1 if source is not None else 0, contacts, meshes)
+    other = None if source is None else show(source, labels[0], 0, source_contacts, source_meshes)
     text, missing = compose(shown, other, report_data or {}, errors, title=title, picture=picture)
     with open_to_write(path) as stream:
         stream.write(text.encode("utf-8", "replace"))

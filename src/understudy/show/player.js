@@ -1,32 +1,47 @@
-// The player of a report: stick figures over a floor grid on a 2D canvas, without libraries.
+// The player of a report: skinned bodies, else stick figures, over a floor grid on a 2D canvas, without libraries.
 
 const data = JSON.parse(document.getElementById("player-data").textContent);
 const canvas = document.getElementById("stage");
 const pen = canvas.getContext("2d");
 const control = (name) => document.getElementById("player-" + name);
 const FIELD = (32 * Math.PI) / 180; // angle of view, top to bottom
+const MIN_SLIDE = 0.004; // body sizes, or body sizes a second, from which on a foot counts as sliding
 
-const figures = data.figures.map(unpack);
-const size = Math.max(...figures.map((figure) => figure.size));
+// A page may hold several groups of figures, of which one is shown at a time.
+const all = data.figures.map(unpack);
+let figures = all.filter((figure) => figure.group === all[0].group);
+let size = Math.max(...figures.map((figure) => figure.size));
 const facing = figures[figures.length - 1].facing;
+const drawBody = makeBodies(data.skins ?? []);
 const state = {
-  time: 0, playing: true, speed: 1, apart: figures.length > 1, follow: true, contacts: true,
+  time: 0, playing: true, speed: 1, apart: figures.length > 1, follow: true, contacts: true, skins: drawBody !== null,
   turn: Math.atan2(facing[0], facing[2]) - 1.15, lift: 0.22, distance: 2.6 * size, shift: [0, 0],
 };
 // Tests read the state here.
-window.player = { state, figures, duration: data.duration, draw };
+window.player = { state, figures, duration: data.duration, draw, seek, choose };
+
+function choose(group) {
+  const before = size;
+  figures = all.filter((figure) => figure.group === group);
+  size = Math.max(...figures.map((figure) => figure.size));
+  state.distance *= size / before;
+  window.player.figures = figures;
+  draw();
+}
 
 // A perspective camera that looks at a point. It maps world positions to [x, y, pixels per metre, distance].
 function camera(middle, left, width, height) {
   const ct = Math.cos(state.turn), st = Math.sin(state.turn), cl = Math.cos(state.lift), sl = Math.sin(state.lift);
   const right = [ct, 0, -st], up = [-st * sl, cl, -ct * sl], back = [st * cl, sl, ct * cl];
   const focal = (0.5 * height) / Math.tan(FIELD / 2);
-  return (x, y, z) => {
+  const see = (x, y, z) => {
     const d = [x - middle[0], y - middle[1], z - middle[2]];
     const dot = (axis) => d[0] * axis[0] + d[1] * axis[1] + d[2] * axis[2];
     const far = state.distance - dot(back), per = focal / Math.max(far, 1e-3);
     return [left + width / 2 + state.shift[0] + dot(right) * per, height / 2 + state.shift[1] - dot(up) * per, per, far];
   };
+  const { shift, distance } = state, ratio = window.devicePixelRatio || 1;
+  return Object.assign(see, { right, up, back, middle, focal, left, width, height, shift, distance, ratio });
 }
 
 function middleOf(figure) {
@@ -116,7 +131,54 @@ function drawOutline(places, colour) {
   pen.stroke();
 }
 
+// Where planted feet went: red where they slid, green where they stood. How far a foot slid in all is known per frame.
+function drawPlants(figure, see) {
+  for (const { start, places } of figure.plants ?? []) {
+    const until = Math.min((state.time - start) / figure.step, places.length - 1);
+    if (until < 0 || state.time > start + (places.length - 1) * figure.step + 2.5) continue;
+    const path = places.slice(0, Math.floor(until) + 1);
+    const slid = path.reduce((sum, p, i) => sum + (i ? Math.hypot(p[0] - path[i - 1][0], p[2] - path[i - 1][2]) : 0), 0);
+    const bad = slid > MIN_SLIDE * figure.size, dots = path.map((p) => see(p[0], 0, p[2])), [x, y, per, far] = dots[0];
+    if (far <= 0) continue;
+    pen.strokeStyle = pen.fillStyle = bad ? "#d11a2a" : "#1a9850";
+    pen.lineWidth = Math.max(0.014 * figure.size * per, 3);
+    pen.lineCap = pen.lineJoin = "round";
+    pen.beginPath();
+    if (bad) {
+      for (const dot of dots) pen.lineTo(dot[0], dot[1]);
+      pen.stroke();
+    } else {
+      const wide = 0.016 * figure.size * per;
+      pen.ellipse(x, y, wide, wide * Math.max(Math.abs(Math.sin(state.lift)), 0.3), 0, 0, 7);
+      pen.fill();
+    }
+  }
+}
+
+// Metres that all feet of a figure slid up to a time, and how red a joint of a sliding foot is, from 0 to 1.
+function slidUntil(figure, time) {
+  const [frame, share] = frameAt(figure, time);
+  return (figure.feet ?? []).reduce((sum, foot) => sum + mixed(foot.slid, 1, frame, share)[0], 0);
+}
+
+function redness(figure, time) {
+  const red = new Map();
+  for (const foot of figure.feet ?? []) {
+    const [frame, share] = frameAt(figure, time), [later, rest] = frameAt(figure, time + figure.step);
+    const speed = (mixed(foot.slid, 1, later, rest)[0] - mixed(foot.slid, 1, frame, share)[0]) / figure.step;
+    const amount = Math.min(Math.max(speed / (MIN_SLIDE * figure.size) - 0.5, 0), 1);
+    for (const joint of foot.joints) red.set(joint, amount);
+  }
+  return (joint) => red.get(joint) ?? 0;
+}
+
 function drawFigure(figure, see) {
+  if (drawBody && state.skins && figure.skin !== undefined) {
+    const body = drawBody(figure, state.time, see, redness(figure, state.time), pen.globalAlpha);
+    pen.globalAlpha = 1;
+    pen.drawImage(body, see.left, 0, see.width, see.height);
+    return;
+  }
   const [frame, share] = frameAt(figure, state.time);
   const places = mixed(figure.places, 3 * figure.nodes, frame, share);
   const seen = [];
@@ -151,13 +213,18 @@ function view(shown, left, width, height, label) {
   floorGrid(see, middle);
   shown.forEach((figure, i) => {
     pen.globalAlpha = shown.length > 1 && i === 0 ? 0.45 : 1;
-    if (state.contacts) drawContacts(figure, see);
+    if (state.contacts) (figure.plants ? drawPlants : drawContacts)(figure, see);
     drawFigure(figure, see);
   });
   pen.globalAlpha = 1;
   pen.fillStyle = "#222";
   pen.font = "600 14px system-ui, sans-serif";
   pen.fillText(label, left + 12, 22);
+  if (shown.length === 1 && shown[0].feet) {
+    const centimetres = 100 * slidUntil(shown[0], state.time);
+    pen.fillStyle = centimetres >= 0.1 ? "#d11a2a" : "#1a7f43";
+    pen.fillText("feet slid " + centimetres.toFixed(1) + " cm so far", left + 12, 42);
+  }
   pen.restore();
 }
 
@@ -213,12 +280,17 @@ control("time").max = String(data.duration);
 control("time").addEventListener("input", (event) => { play(false); seek(Number(event.target.value)); });
 control("play").addEventListener("click", () => play(!state.playing));
 control("speed").addEventListener("change", (event) => { state.speed = Number(event.target.value); });
-for (const name of ["apart", "follow", "contacts"]) {
+for (const name of ["apart", "follow", "contacts", "skins"]) {
   const box = control(name);
+  if (!box) continue;
   box.checked = state[name];
   box.addEventListener("change", () => { state[name] = box.checked; draw(); });
 }
 if (figures.length < 2) control("apart").parentElement.hidden = true;
+if (!drawBody) control("skins").parentElement.hidden = true;
+for (const box of document.querySelectorAll("input[name=group]")) {
+  box.addEventListener("change", () => choose(box.value));
+}
 
 let held = null;
 canvas.addEventListener("pointerdown", (event) => {

@@ -7,9 +7,10 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from understudy.base.quaternion import Array
 from understudy.base.records import cached, record
 from understudy.figure.contacts import Contact, detect_contacts
 from understudy.figure.motion import Motion
+from understudy.figure.skin import Mesh
 from understudy.figure.stick import PALETTES, Palette, Stick, stick, view_of
 
 if TYPE_CHECKING:
@@ -38,6 +40,16 @@ MAX_SIZE_RATIO = 3.0
 """Figures whose sizes differ by a larger factor are drawn at different scales."""
 
 
+class SlidingFoot(Protocol):
+    """A foot and how far it has slid up to each frame."""
+
+    @property
+    def joints(self) -> tuple[int, ...]: ...
+
+    @property
+    def slid(self) -> Array: ...
+
+
 @record
 class FilmPanel:
     """A character in its part of the picture, and its camera."""
@@ -50,6 +62,12 @@ class FilmPanel:
     """(3, 3) rows: the camera's right, up and backward axes."""
     middle: Array
     """(F, 3) metres, world: the point that the camera looks at."""
+    motion: Motion | None = None
+    """The motion, for a panel with a skin."""
+    meshes: tuple[Mesh, ...] = ()
+    """The skin; sticks are drawn without one."""
+    feet: tuple[SlidingFoot, ...] = ()
+    """Feet that are painted red while they slide."""
 
     @property
     def climbs(self) -> bool:
@@ -108,11 +126,19 @@ def film(
     size: tuple[int, int],
     view: str = "side",
     speed: float = 1.0,
+    skins: Sequence[tuple[Mesh, ...]] = (),
+    sliding: Sequence[Sequence[SlidingFoot]] = (),
 ) -> Film:
     """Prepare a video of motions. It is as long as the longest motion; the others stay in their last pose."""
     marked = list(contacts) or [None] * len(motions)
     names = list(labels) or [""] * len(motions)
     panels = tuple(_make_panel(motion, names[i], i, marked[i], view) for i, motion in enumerate(motions))
+    if skins:
+        feet = list(sliding) or [()] * len(motions)
+        panels = tuple(
+            replace(panel, motion=motion, meshes=meshes, feet=tuple(slides))
+            for panel, motion, meshes, slides in zip(panels, motions, skins, feet, strict=True)
+        )
     duration = max(motion.duration for motion in motions)
     scales, levels, steps = _fit_panels(panels, size)
     return Film(
@@ -251,8 +277,11 @@ def write_gif(film: Film, path: str | Path, watch: Watch = None) -> None:
     from understudy.show.brush import colours_of
 
     # One palette for all frames: a palette per frame would flicker, and take longer to compute than the drawing.
-    colours = Image.new("P", (1, 1))
-    colours.putpalette([value for colour in colours_of(film) for value in colour])
+    if any(panel.meshes for panel in film.panels):
+        colours = next(film.frames()).quantize(colors=256, method=Image.Quantize.MEDIANCUT)
+    else:
+        colours = Image.new("P", (1, 1))
+        colours.putpalette([value for colour in colours_of(film) for value in colour])
     frames = []
     for number, frame in enumerate(film.frames(), start=1):
         frames.append(frame.quantize(palette=colours, dither=Image.Dither.NONE))
@@ -284,6 +313,8 @@ def write_video(
     size: tuple[int, int] = SIZE,
     view: str = "side",
     speed: float = 1.0,
+    skin: bool = False,
+    sliding: Sequence[Sequence[SlidingFoot]] = (),
     watch: Callable[[str, float], None] | None = None,
 ) -> Film:
     """Write a video of motions side by side. An existing file is replaced only when the new one is complete.
@@ -298,11 +329,15 @@ def write_video(
         size: Width and height in pixels, even numbers.
         view: "side" (walking goes left to right) or "front" (at the face); the camera follows the body.
         speed: Seconds of the motion per second of video.
+        skin: Whether sample characters are drawn with their skins; others stay stick figures.
+        sliding: For each motion, feet to paint red while they slide (joints, and metres slid up to each frame).
         watch: Called with the current step and the share of the work done.
 
     Returns:
         The film: frames, rate and size.
     """
+    from understudy.samples import skin as sample_skin
+
     suffix = Path(path).suffix.lower()
     if suffix not in DEFAULT_MAX_FPS:
         raise OptionError(f"Videos are written as {' or '.join(DEFAULT_MAX_FPS)}; got `{path}`")
@@ -319,7 +354,18 @@ def write_video(
         find_encoder()
     rate = fps or min(listed[0].fps, DEFAULT_MAX_FPS[suffix])
     rate = rate if suffix == ".mp4" else nearest_gif_fps(rate)
-    video = film(listed, labels=labels, contacts=contacts, fps=rate, size=size, view=view, speed=speed)
+    skins = [sample_skin(motion.skeleton) for motion in listed] if skin else []
+    video = film(
+        listed,
+        labels=labels,
+        contacts=contacts,
+        fps=rate,
+        size=size,
+        view=view,
+        speed=speed,
+        skins=skins,
+        sliding=sliding,
+    )
     (write_mp4 if suffix == ".mp4" else write_gif)(video, path, watch)
     return video
 

@@ -358,7 +358,7 @@ class RetargetResult(SolveResult):
             label=result_label(actor, several=len(self.prepared.actors) > 1),
             props=props,
             motion=motion,
-            meshes=actor.clip.meshes if actor.clip.skeleton.names == motion.skeleton.names else (),
+            meshes=actor.clip.shown_meshes() if actor.clip.skeleton.names == motion.skeleton.names else (),
             skeleton=actor.clip.skeleton,
             standing=standing_points(self.problem, self.contacts, owners) if self.prepared.plan is not None else (),
         )
@@ -483,7 +483,7 @@ def source_body(prepared: Prepared, index: int, skin: Clip | None, contacts: Seq
         which=f"source:{name}" if several else "source",
         label=source_label(actor, several=several),
         motion=actor.motion,
-        meshes=skin.meshes if skin is not None and fits else (),
+        meshes=skin.shown_meshes() if skin is not None and fits else (),
         skeleton=skin.skeleton if skin is not None and fits else None,
         standing=find_standing(actor_contacts, actor.motion),
     )

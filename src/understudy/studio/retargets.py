@@ -20,6 +20,7 @@ from understudy.retarget.driver import Assign, Load, Prepared, ProgressCallback,
 from understudy.retarget.live import LiveSession, thin_actor
 from understudy.retarget.plan import Assignment
 from understudy.retarget.spec import ALL, AUTO, Recipe
+from understudy.samples import skin
 from understudy.studio.bones import correspondence_table, pair_tables, read_correspondence, suggest_pairs
 from understudy.studio.cache import Cache, content_key
 from understudy.studio.document import recipe_tables
@@ -72,12 +73,12 @@ class RetargetDocumentSolver:
     def _bodies(self, recipe: Recipe, actors: Sequence[ActorData]) -> list[Table]:
         several, bodies = len(actors) > 1, []
         for kind in ("source", "result"):
-            for actor, skin in zip(actors, self._skins(recipe, actors), strict=True):
+            for actor, worn in zip(actors, self._skins(recipe, actors), strict=True):
                 which = f"{kind}:{actor.spec.name}" if several else kind
-                skeleton, clip = (actor.motion.skeleton, skin) if kind == "source" else (actor.target, actor.clip)
+                skeleton, clip = (actor.motion.skeleton, worn) if kind == "source" else (actor.target, actor.clip)
                 label = (source_label if kind == "source" else result_label)(actor, several=several)
                 fits = clip.skeleton.names == skeleton.names
-                body = body_table(which, label, skeleton, clip.meshes if fits else ())
+                body = body_table(which, label, skeleton, clip.shown_meshes() if fits else ())
                 bodies.append(body | {"file": self._file_frames(recipe, actor)} if kind == "source" else body)
         return bodies
 
@@ -96,7 +97,8 @@ class RetargetDocumentSolver:
             source, target = actor.spec.source, actor.spec.target
             same_file = target is None or target == source
             if same_file or source.startswith(SAMPLE) or not format_of(source.partition("#")[0]).meshes:
-                skins.append(actor.clip if same_file else Clip.of(actor.motion.skeleton))
+                made = Clip(skeleton=actor.motion.skeleton, make_skin=skin if source.startswith(SAMPLE) else None)
+                skins.append(actor.clip if same_file else made)
             else:
                 skins.append(self.cache.load_actor(ActorSpec(source=source), recipe.reading, recipe.folder).clip)
         return tuple(skins)

@@ -219,7 +219,21 @@ def skin_message(which: str, meshes: Sequence[Mesh], skeleton: Skeleton, bound: 
         "weights": np.concatenate(weights).astype(np.float32),
         "bind": stretch_binds(skins[0].joint_from_mesh, skeleton, bound).transpose(0, 2, 1).astype(np.float32),
     }
+    colours = [vertex_colours(mesh) for mesh in skins]
+    if all(part is not None for part in colours):
+        arrays["colours"] = np.concatenate([part for part in colours if part is not None]).astype(np.float32)
     return {"on": "mesh", "which": which}, arrays
+
+
+def vertex_colours(mesh: Mesh) -> Array | None:
+    """(V, 3) linear colours of a mesh's materials at its vertices; None if it has no materials, or images on them."""
+    look = mesh.look
+    if look is None or not look.materials or any(material.image for material in look.materials):
+        return None
+    colours = np.full((mesh.num_vertices, 3), 0.8)
+    table = np.array([material.colour[:3] for material in look.materials])
+    colours[mesh.triangles] = table[look.material_numbers][:, None]
+    return colours
 
 
 def stretch_binds(binds: Array, skeleton: Skeleton, bound: Skeleton) -> Array:

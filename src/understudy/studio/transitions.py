@@ -168,6 +168,6 @@ def clip_body(which: str, actor: ActorData) -> ShownBody:
         which=which,
         label=title(actor.spec.source),
         motion=actor.motion,
-        meshes=actor.clip.meshes if fits else (),
+        meshes=actor.clip.shown_meshes() if fits else (),
         standing=find_standing(actor.contacts or (), actor.motion),
     )
