@@ -58,7 +58,8 @@ export interface Contact {
   start: number;
   end: number;
   place?: Vector;
-  on: string;
+  /** "floor", "hold", a prop or an actor. Where `on` and `place` are missing, the server completes them. */
+  on?: string;
   other?: Json;
   confidence?: number;
 }
@@ -224,13 +225,15 @@ export interface Body {
   label: string;
   joints: { name: string; parent: number; role: string | null }[];
   /** End points: on which joint they are. Their places come after the joints' in motions. */
-  ends: { name: string; joint: number }[];
+  ends: { name: string; joint: number; offset?: Vector }[];
   /** Where to fetch the skin, null for a stick body. A binary message: see `MeshHeader`. */
   mesh: string | null;
   /** Metres. */
   height: number;
   /** Of a source: the number, in its file, of the first frame that is shown, and how many frames a second the file has. */
   file?: { first_frame: number; fps: number };
+  /** Of a source: the points with which it usually touches things, where contacts can be painted. */
+  touches?: { point: string; joint: string; offset: Vector }[];
 }
 
 /** What came of the last solve. */
