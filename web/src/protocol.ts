@@ -141,10 +141,11 @@ export interface Commands {
   variants: [{ names: string[] }, null];
   /** Files below a folder the server has open ("" lists the open folders), and samples. */
   browse: [{ folder: string }, Listing];
-  /** Write the recipe (and its map) into an open folder. */
-  save: [{ path: string }, { path: string }];
+  /** Write the recipe (and its map) into an open folder. A file that this session did not write is only replaced where
+   * `replace` says so; otherwise `exists` names it and nothing is written. */
+  save: [{ path: string; replace?: boolean }, { path: string; exists?: string }];
   /** Write a result into an open folder in the format that the ending tells; `which` as in `MotionHeader`. */
-  export: [{ path: string; which: string }, { path: string; not_kept: string[] }];
+  export: [{ path: string; which: string; replace?: boolean }, { path: string; not_kept: string[]; exists?: string }];
   /** A picture (png, svg) or video (mp4, gif) of source and result made by the server, for download. */
   render: [{ kind: "picture" | "video"; format: string }, { url: string }];
   /** A result for download in a format. */

@@ -133,13 +133,20 @@ async def _browse(session: Session, page: Page, arguments: Arguments) -> Any:
 
 async def _save(session: Session, page: Page, arguments: Arguments) -> Any:
     path = session.folders.output_path(_argument(arguments, "path", str))
+    paths = exporting.recipe_paths(session.document, path)
+    if arguments.get("replace") is not True and (foreign := session.outputs.foreign(paths)) is not None:
+        return {"path": str(path), "exists": str(foreign)}
     await asyncio.to_thread(exporting.save, session.document, session.folders.base, path)
+    session.outputs.note(paths)
     return {"path": str(path)}
 
 
 async def _export(session: Session, page: Page, arguments: Arguments) -> Any:
     path, which = session.folders.output_path(_argument(arguments, "path", str)), _argument(arguments, "which", str)
+    if arguments.get("replace") is not True and (foreign := session.outputs.foreign([path])) is not None:
+        return {"path": str(path), "not_kept": [], "exists": str(foreign)}
     not_kept = await asyncio.to_thread(exporting.export, await session.finished_result(), which, path)
+    session.outputs.note([path])
     return {"path": str(path), "not_kept": list(not_kept)}
 
 

@@ -186,3 +186,33 @@ def test_rows_are_grouped_named_and_resized(desk: Any, server: Any) -> None:
     desk.at("row-height").select_option("48")
     assert desk.page.locator(".timeline .track").first.bounding_box()["height"] == pytest.approx(48, abs=1)
     desk.at("row-height").select_option("34")
+
+
+def test_defects_are_marked_and_lead_to_their_frame(desk: Any) -> None:
+    desk.sample("walk", "source")
+    desk.sample("child", "target")
+    desk.at("mark").first.wait_for()
+    desk.picture("marks")
+    mark = desk.at("mark").last
+    time = float(mark.get_attribute("data-time"))
+    mark.click()
+    assert desk.value("clock.time.value") == pytest.approx(time, abs=0.6 * FRAME)
+    assert desk.value("quality.value.verdict") in ("noticeable", "bad")
+
+
+def test_a_file_of_somebody_else_is_only_replaced_when_asked_for(walk: Any, server: Any) -> None:
+    foreign = server.work / "precious.bvh"
+    foreign.write_text("not ours")
+    walk.panel("files")
+    walk.unfold("Write into a folder")
+    walk.at("export-path").fill(str(foreign))
+    walk.at("export-write").click()
+    walk.at("replace-ask").wait_for()
+    assert foreign.read_text() == "not ours"
+    walk.at("replace").click()
+    walk.until("document.querySelector('[data-testid=export-said]').textContent.includes('Written')")
+    assert foreign.read_text().startswith("HIERARCHY")
+    # What the studio wrote itself is written again without a question.
+    walk.at("export-write").click()
+    walk.until("document.querySelector('[data-testid=export-said]').textContent.includes('Written')")
+    assert walk.at("replace-ask").count() == 0

@@ -9,6 +9,7 @@ import { goTo } from "../playback";
 import { clock, duration, look, state, view } from "../store";
 import { HEADING, inSight, laidOut, slid, spanWithin, timeAt, zoomed, type Heading, type Line as LineItem, type Span } from "./geometry";
 import { Intervals } from "./Intervals";
+import { Marks, measureSoon } from "./Marks";
 import { Ruler } from "./Ruler";
 import { add, beginPaint, brush, chooseRow, cut, endPaint, join, paintTo, remove, rowKey, rows, stopPaint, stretch } from "./moving";
 import { strip, type Row, measured } from "./rows";
@@ -33,7 +34,8 @@ export function Timeline() {
   useEffect(() => {
     const [toStart, toEnd] = [() => stretch("start"), () => stretch("end")];
     Object.assign(deeds, { cut, add, remove, join, toStart, toEnd, chooseRow, stopPaint });
-    return effect(page);
+    const endings = [effect(page), measureSoon()];
+    return () => endings.forEach((end) => end());
   }, []);
   return (
     <section class="timeline" ref={place} aria-label="Timeline" data-testid="timeline">
@@ -43,6 +45,7 @@ export function Timeline() {
           <MoreRows />
         </div>
         <Ruler span={span.value} />
+        <Marks span={span.value} />
         <Hatching />
         <Rows />
         <Heads />
