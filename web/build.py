@@ -3,9 +3,9 @@
 Beside the page goes `licenses.txt` with the licence texts of the npm packages in the bundle.
 
 `python web/build.py` does nothing if the page is up to date with its sources. `--check` checks the types of the page's
-sources instead, and `--test` runs their unit tests. `--needs build`, `--needs check` and `--needs test` print the Python
-package that brings Node, if that task needs it. The environment variable UNDERSTUDY_PAGE is `skip` to leave the page
-alone, or `require` to make it an error when the page cannot be built.
+sources instead, and `--test` runs their unit tests. `--needs build`, `--needs check` and `--needs test` print the
+Python package that brings Node, if that task needs it. The environment variable UNDERSTUDY_PAGE is `skip` to leave the
+page alone, or `require` to make it an error when the page cannot be built.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 import type { Json, Path, State } from "./protocol";
 
 export interface Selection {
-  kind: "track" | "joint" | "pair" | "none";
-  /** Where a track or a pair is in the document. */
+  kind: "track" | "joint" | "pair" | "prop" | "none";
+  /** Where a track, a pair or a prop is in the document. */
   path?: Path;
   /** Further tracks that are chosen. */
   also?: Path[];
@@ -12,6 +12,9 @@ export interface Selection {
   which?: string;
   /** The name of a joint or end. */
   joint?: string;
+  /** A second joint or a prop that is chosen besides a joint, to pin it to. */
+  other?: { which: string; joint: string };
+  prop?: string;
 }
 
 /** What is looked at and how: no part of the document, kept on the server for the next visit. */
@@ -56,7 +59,7 @@ export const VIEW: View = {
   theme: "auto",
   panel: "files",
   dock: Math.round(Math.min(Math.max(0.25 * window.innerWidth, 370), 440)),
-  timeline: Math.round(Math.min(Math.max(0.3 * window.innerHeight, 200), 340)),
+  timeline: Math.round(Math.min(Math.max(0.34 * window.innerHeight, 200), 380)),
   span: null,
   heads: 190,
   rows: 34,
@@ -77,7 +80,7 @@ export function stillThere({ kind, which, joint, path, also }: Selection, before
     const body = fresh.bodies.find((each) => each.which === which);
     return body !== undefined && [...body.joints, ...body.ends].some((each) => each.name === joint);
   }
-  if (kind !== "track") return true;
+  if (kind !== "track" && kind !== "prop") return true;
   return [path ?? [], ...(also ?? [])].every((each) => {
     let held = fresh.document as unknown as Json | undefined;
     for (const key of each) held = (held as { [key: string]: Json } | undefined)?.[key];

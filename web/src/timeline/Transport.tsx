@@ -140,9 +140,9 @@ export function Transport({ zoom }: { zoom: (factor: number) => void }) {
         value={String(view.value.rows)}
         onChange={(event) => look({ rows: Number(event.currentTarget.value) })}
       >
-        <option value="28">Low rows</option>
-        <option value="34">Rows</option>
-        <option value="48">High rows</option>
+        <option value="28">Low</option>
+        <option value="34">Mid</option>
+        <option value="48">High</option>
       </select>
     </div>
   );
