@@ -41,6 +41,8 @@ demo: $(VENV)/installed.dev ## show what there is: a page, out/demo/demo.html, w
 	@$(BIN)/understudy demo -o out/demo
 
 test: $(VENV)/installed.dev page ## run the tests
+	@$(call node,test)
+	@$(BIN)/python web/build.py --test
 	@$(BIN)/python -m pytest -n auto --dist loadgroup
 
 check: $(VENV)/installed.dev ## lint, format and types

@@ -3,9 +3,9 @@
 Beside the page goes `licenses.txt` with the licence texts of the npm packages in the bundle.
 
 `python web/build.py` does nothing if the page is up to date with its sources. `--check` checks the types of the page's
-sources instead. `--needs build` and `--needs check` print the Python package that brings Node, if that task needs it.
-The environment variable UNDERSTUDY_PAGE is `skip` to leave the page alone, or `require` to make it an error when the
-page cannot be built.
+sources instead, and `--test` runs their unit tests. `--needs build`, `--needs check` and `--needs test` print the
+Python package that brings Node, if that task needs it. The environment variable UNDERSTUDY_PAGE is `skip` to leave the
+page alone, or `require` to make it an error when the page cannot be built.
 """
 
 from __future__ import annotations
@@ -231,6 +231,21 @@ def check() -> bool:
     return subprocess.run([node.node, str(tsc), "--noEmit"], cwd=WEB, timeout=SECONDS, check=False).returncode == 0
 
 
+def run_tests() -> bool:
+    """Bundle the unit tests of the page's sources, and run them without a browser."""
+    node = ready()
+    rolldown = str(WEB / "node_modules" / "rolldown" / "bin" / "cli.mjs")
+    with tempfile.TemporaryDirectory(prefix="understudy-page-tests-") as folder:
+        bundles = []
+        for path in sorted((WEB / "tests").glob("*.test.ts")):
+            bundle = Path(folder) / f"{path.stem}.mjs"
+            options = ("--platform", "node", "--format", "esm", "--file", str(bundle), "--log-level", "warn")
+            call(node, (node.node, rolldown, str(path), *options), f"bundling {path.name}")
+            bundles.append(str(bundle))
+        command = [node.node, "--test", "--test-reporter", "dot", *bundles]
+        return subprocess.run(command, cwd=WEB, timeout=SECONDS, check=False).returncode == 0
+
+
 def main(arguments: list[str]) -> int:
     """Build or check the page, as the make targets ask."""
     setting = os.environ.get("UNDERSTUDY_PAGE", "")
@@ -239,13 +254,14 @@ def main(arguments: list[str]) -> int:
         return 0
     if setting == "skip":
         return 0
-    checking = arguments == ["--check"]
+    task = {"--check": check, "--test": run_tests}.get(arguments[0] if arguments else "")
     try:
-        if checking:
-            return 0 if check() else 1
+        if task is not None:
+            return 0 if task() else 1
         build()
     except PageError as error:
-        print(f"The studio's page is not {'checked' if checking else 'built'}: {error}", file=sys.stderr)
+        done = {"--check": "checked", "--test": "tested"}.get(arguments[0] if arguments else "", "built")
+        print(f"The studio's page is not {done}: {error}", file=sys.stderr)
         return 1 if setting == "require" else 0
     return 0
 

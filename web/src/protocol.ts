@@ -58,7 +58,8 @@ export interface Contact {
   start: number;
   end: number;
   place?: Vector;
-  on: string;
+  /** "floor", "hold", a prop or an actor. Where `on` and `place` are missing, the server completes them. */
+  on?: string;
   other?: Json;
   confidence?: number;
 }
@@ -140,10 +141,11 @@ export interface Commands {
   variants: [{ names: string[] }, null];
   /** Files below a folder the server has open ("" lists the open folders), and samples. */
   browse: [{ folder: string }, Listing];
-  /** Write the recipe (and its map) into an open folder. */
-  save: [{ path: string }, { path: string }];
+  /** Write the recipe (and its map) into an open folder. A file that this session did not write is only replaced where
+   * `replace` says so; otherwise `exists` names it and nothing is written. */
+  save: [{ path: string; replace?: boolean }, { path: string; exists?: string }];
   /** Write a result into an open folder in the format that the ending tells; `which` as in `MotionHeader`. */
-  export: [{ path: string; which: string }, { path: string; not_kept: string[] }];
+  export: [{ path: string; which: string; replace?: boolean }, { path: string; not_kept: string[]; exists?: string }];
   /** A picture (png, svg) or video (mp4, gif) of source and result made by the server, for download. */
   render: [{ kind: "picture" | "video"; format: string }, { url: string }];
   /** A result for download in a format. */
@@ -224,13 +226,15 @@ export interface Body {
   label: string;
   joints: { name: string; parent: number; role: string | null }[];
   /** End points: on which joint they are. Their places come after the joints' in motions. */
-  ends: { name: string; joint: number }[];
+  ends: { name: string; joint: number; offset?: Vector }[];
   /** Where to fetch the skin, null for a stick body. A binary message: see `MeshHeader`. */
   mesh: string | null;
   /** Metres. */
   height: number;
   /** Of a source: the number, in its file, of the first frame that is shown, and how many frames a second the file has. */
   file?: { first_frame: number; fps: number };
+  /** Of a source: the points with which it usually touches things, where contacts can be painted. */
+  touches?: { point: string; joint: string; offset: Vector }[];
 }
 
 /** What came of the last solve. */

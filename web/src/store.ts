@@ -211,6 +211,8 @@ function takeState(fresh: State): void {
   const before = state.value;
   if (before === null) restore(fresh.view);
   state.value = fresh;
+  // What was measured is of a document that is no longer there.
+  if (before && before.version !== fresh.version && quality.value) quality.value = null;
   if (!stillThere(selection.value, before, fresh)) selection.value = { kind: "none" };
   if (dropping) arrived();
   const kept = new Set(fresh.bodies.map((body) => body.which));

@@ -3,13 +3,18 @@
 import type { Json, Path, State } from "./protocol";
 
 export interface Selection {
-  kind: "track" | "joint" | "pair" | "none";
-  /** Where a track or a pair is in the document. */
+  kind: "track" | "joint" | "pair" | "prop" | "none";
+  /** Where a track, a pair or a prop is in the document. */
   path?: Path;
+  /** Further tracks that are chosen. */
+  also?: Path[];
   /** The body that a joint is of. */
   which?: string;
   /** The name of a joint or end. */
   joint?: string;
+  /** A second joint or a prop that is chosen besides a joint, to pin it to. */
+  other?: { which: string; joint: string };
+  prop?: string;
 }
 
 /** What is looked at and how: no part of the document, kept on the server for the next visit. */
@@ -31,6 +36,12 @@ export interface View {
   timeline: number;
   /** The span of time that the timeline shows, seconds; null: all. */
   span: [number, number] | null;
+  /** Pixels: how wide the names of the timeline's rows are and how high its rows. */
+  heads: number;
+  rows: number;
+  /** Groups of rows that are closed, and further points that have a row, as `actor/name`. */
+  folded: string[];
+  points: string[];
   camera: { eye: number[]; aim: number[] } | null;
 }
 
@@ -48,21 +59,33 @@ export const VIEW: View = {
   theme: "auto",
   panel: "files",
   dock: Math.round(Math.min(Math.max(0.25 * window.innerWidth, 370), 440)),
-  timeline: Math.round(Math.min(Math.max(0.3 * window.innerHeight, 200), 340)),
+  timeline: Math.round(Math.min(Math.max(0.34 * window.innerHeight, 200), 380)),
   span: null,
+  heads: 190,
+  rows: 34,
+  folded: [],
+  points: [],
   camera: null,
 };
 
+/** All tracks that are chosen, the one that the inspector shows first. */
+export function chosenPaths({ kind, path, also }: Selection): Path[] {
+  return kind === "track" && path ? [path, ...(also ?? [])] : [];
+}
+
 /** Whether what is chosen is in a document too: the same body or entry, of the same motion. */
-export function stillThere({ kind, which, joint, path }: Selection, before: State | null, fresh: State): boolean {
+export function stillThere({ kind, which, joint, path, also }: Selection, before: State | null, fresh: State): boolean {
   if (before && sourcesOf(before) !== sourcesOf(fresh)) return false;
   if (kind === "joint") {
     const body = fresh.bodies.find((each) => each.which === which);
     return body !== undefined && [...body.joints, ...body.ends].some((each) => each.name === joint);
   }
-  let held = fresh.document as unknown as Json | undefined;
-  if (kind === "track") for (const key of path ?? []) held = (held as { [key: string]: Json } | undefined)?.[key];
-  return held !== undefined;
+  if (kind !== "track" && kind !== "prop") return true;
+  return [path ?? [], ...(also ?? [])].every((each) => {
+    let held = fresh.document as unknown as Json | undefined;
+    for (const key of each) held = (held as { [key: string]: Json } | undefined)?.[key];
+    return held !== undefined;
+  });
 }
 
 /** What a document is about, as a text. */

@@ -11,6 +11,7 @@ from understudy.studio import export as exporting
 from understudy.studio.document import apply_changes, empty_document
 from understudy.studio.messages import RequestError, json_text, parse_request
 from understudy.studio.opening import open_file, stem, with_contacts
+from understudy.studio.painting import lacks_places
 from understudy.studio.publisher import Page, error_report
 from understudy.studio.session import Session
 
@@ -69,7 +70,13 @@ async def _hello(session: Session, page: Page, arguments: Arguments) -> None:
 
 async def _edit(session: Session, page: Page, arguments: Arguments) -> None:
     label, changes = _argument(arguments, "label", str), _argument(arguments, "changes", list)
-    await session.commit(label[:MAX_LABEL_CHARACTERS], apply_changes(session.document, changes))
+    label, document = label[:MAX_LABEL_CHARACTERS], apply_changes(session.document, changes)
+    if lacks_places(document):
+        session.folders.check(document)
+        base, document_solver = session.folders.base, session.document_solver
+        await session.commit_computed(label, lambda _: document_solver.placed(document, base))
+    else:
+        await session.commit(label, document)
 
 
 async def _drag(session: Session, page: Page, arguments: Arguments) -> None:
@@ -126,13 +133,20 @@ async def _browse(session: Session, page: Page, arguments: Arguments) -> Any:
 
 async def _save(session: Session, page: Page, arguments: Arguments) -> Any:
     path = session.folders.output_path(_argument(arguments, "path", str))
+    paths = exporting.recipe_paths(session.document, path)
+    if arguments.get("replace") is not True and (foreign := session.outputs.foreign(paths)) is not None:
+        return {"path": str(path), "exists": str(foreign)}
     await asyncio.to_thread(exporting.save, session.document, session.folders.base, path)
+    session.outputs.note(paths)
     return {"path": str(path)}
 
 
 async def _export(session: Session, page: Page, arguments: Arguments) -> Any:
     path, which = session.folders.output_path(_argument(arguments, "path", str)), _argument(arguments, "which", str)
+    if arguments.get("replace") is not True and (foreign := session.outputs.foreign([path])) is not None:
+        return {"path": str(path), "not_kept": [], "exists": str(foreign)}
     not_kept = await asyncio.to_thread(exporting.export, await session.finished_result(), which, path)
+    session.outputs.note([path])
     return {"path": str(path), "not_kept": list(not_kept)}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -62,6 +62,30 @@ class Downloads:
         path = self.folder / place / name
         fits = all(re.fullmatch(r"[\w.+()-]+", part) and part.strip(".") for part in (place, name))
         return path if fits and path.is_file() else None
+
+
+class Outputs:
+    """The files that this session wrote into open folders: only these are replaced without asking."""
+
+    def __init__(self) -> None:
+        self._written: dict[Path, tuple[int, int]] = {}
+
+    def note(self, paths: Iterable[Path]) -> None:
+        """Remember files as they were written."""
+        self._written |= {path: mark for path in paths if (mark := _file_mark(path)) is not None}
+
+    def foreign(self, paths: Iterable[Path]) -> Path | None:
+        """The first file that exists and is not as this session wrote it; None if there is none."""
+        return next((p for p in paths if (mark := _file_mark(p)) is not None and self._written.get(p) != mark), None)
+
+
+def _file_mark(path: Path) -> tuple[int, int] | None:
+    """The time of the last change and the size of a file; None if there is no file."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size
 
 
 def export(solve_result: SolveResult, which: str, path: Path) -> tuple[str, ...]:
@@ -144,6 +168,12 @@ def render(
 def _motion(solve_result: SolveResult, which: str) -> Motion:
     clip = solve_result.clip(which)
     return clip.motion if clip.motion is not None else rest_motion(clip.skeleton)
+
+
+def recipe_paths(document: Document, path: Path) -> list[Path]:
+    """The files that `save` writes: the recipe, and its map if it has bone pairs."""
+    has_map = document["pairs"] is not None and bool(document["recipe"]["actor"])
+    return [path, path.with_name(f"{path.stem}.map.toml")] if has_map else [path]
 
 
 def save(document: Document, base: Path, path: Path) -> None:

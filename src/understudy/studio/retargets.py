@@ -24,6 +24,7 @@ from understudy.samples import skin
 from understudy.studio.bones import correspondence_table, pair_tables, read_correspondence, suggest_pairs
 from understudy.studio.cache import Cache, content_key
 from understudy.studio.document import recipe_tables
+from understudy.studio.painting import lacks_places, touch_tables, with_places
 from understudy.studio.performance import RetargetResult, load_props, result_label, source_label
 from understudy.studio.scene import EMPTY_SCENE, MAX_SHOWN_FPS, SolveResult, Table, body_table, prop_tables
 
@@ -79,7 +80,10 @@ class RetargetDocumentSolver:
                 label = (source_label if kind == "source" else result_label)(actor, several=several)
                 fits = clip.skeleton.names == skeleton.names
                 body = body_table(which, label, skeleton, clip.shown_meshes() if fits else ())
-                bodies.append(body | {"file": self._file_frames(recipe, actor)} if kind == "source" else body)
+                if kind == "source":
+                    touches = self.cache.get(("touches", id(actor)), partial(touch_tables, actor.motion), actor)
+                    body |= {"file": self._file_frames(recipe, actor), "touches": touches}
+                bodies.append(body)
         return bodies
 
     def _file_frames(self, recipe: Recipe, actor: ActorData) -> Table:
@@ -131,6 +135,8 @@ class RetargetDocumentSolver:
         live: bool = False,
     ) -> SolveResult:
         """Solve a document; if `live`, fast and starting from `before`."""
+        if live:
+            document = self.placed(document, base)
         recipe = self._recipe(document, base, quickly=live)
         if live and isinstance(before, RetargetResult):
             return self._solve_dragged(document, recipe, before, watch).with_changed_part(before)
@@ -199,6 +205,16 @@ class RetargetDocumentSolver:
         listed = recipe_tables(Recipe(actors=(), contacts=contacts))["contact"]
         options = {**document["recipe"].get("options", {}), "contacts": "listed"}
         return {**document, "recipe": {**document["recipe"], "contact": listed, "options": options}}
+
+    def placed(self, document: Table, base: Path) -> Table:
+        """The document with the places of its contacts completed, such as one that was painted."""
+        actor_tables = [actor for actor in document["recipe"].get("actor", []) if actor.get("source")]
+        if not lacks_places(document) or not actor_tables:
+            return document
+        kept = {**document["recipe"], "contact": [], "constraint": []}
+        recipe = recipe_from({**kept, "actor": actor_tables}, base)
+        actors = [self._make_load(recipe)(spec, recipe.reading, base) for spec in recipe.actors]
+        return with_places(document, {actor.spec.name: actor.motion for actor in actors})
 
     def suggest_pairs(self, document: Table, base: Path) -> list[Table]:
         """The suggested bone pairs of the first actor, as document tables."""

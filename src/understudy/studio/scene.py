@@ -98,7 +98,10 @@ def body_table(which: str, label: str, skeleton: Skeleton, meshes: Sequence[Mesh
             {"name": name, "parent": int(parent), "role": role_of_joint.get(index)}
             for index, (name, parent) in enumerate(zip(skeleton.names, skeleton.parents, strict=True))
         ],
-        "ends": [{"name": end.name, "joint": skeleton.index[end.joint]} for end in skeleton.ends],
+        "ends": [
+            {"name": end.name, "joint": skeleton.index[end.joint], "offset": end.offset.tolist()}
+            for end in skeleton.ends
+        ],
         "mesh": mesh_url,
         "height": float(height(skeleton)),
     }

@@ -18,7 +18,7 @@ from understudy.base.errors import FileError, UnderstudyError
 from understudy.base.files import lock_handle, open_to_write, remove_parts
 from understudy.base.records import record
 from understudy.studio.document import Document, History, apply_changes, empty_document, is_ready
-from understudy.studio.export import Downloads
+from understudy.studio.export import Downloads, Outputs
 from understudy.studio.folders import Folders
 from understudy.studio.forms import formats, forms
 from understudy.studio.messages import RequestError, json_text
@@ -167,6 +167,7 @@ class Session:
         self.history, self.view, self.opened = saved.history, saved.view, saved.opened
         self.notices = [sentence for sentence in notices if sentence]
         self.downloads = Downloads(store.folder / "downloads")
+        self.outputs = Outputs()
         # A page that reconnects after a restart must see a larger version.
         self.version = time.time_ns() // 1_000_000
         self.pages: set[Page] = set()

@@ -46,6 +46,10 @@ class DocumentSolver:
         """The document with its contacts detected and listed."""
         return self.retargets.filled(document, base) if document["mode"] == "retarget" else document
 
+    def placed(self, document: Table, base: Path) -> Table:
+        """The document with the places of its contacts completed."""
+        return self.retargets.placed(document, base) if document["mode"] == "retarget" else document
+
     def suggest_pairs(self, document: Table, base: Path) -> list[Table]:
         """The suggested bone pairs, as document tables."""
         mode_solver = self.retargets if document["mode"] == "retarget" else self.clips

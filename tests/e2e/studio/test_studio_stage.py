@@ -22,8 +22,9 @@ def drawn(desk: Any) -> bytes:
 
 
 def points(desk: Any) -> set[tuple[str, str]]:
-    """Actors with the points that their first contacts are of: those whose tracks are seen without scrolling."""
-    return {(contact["actor"], contact["point"]) for contact in desk.document["recipe"]["contact"][:2]}
+    """Actors with the points of their first footplants: those whose tracks are seen without scrolling."""
+    plants = [contact for contact in desk.document["recipe"]["contact"] if contact["on"] == "floor"]
+    return {(contact["actor"], contact["point"]) for contact in plants[:2]}
 
 
 def test_two_dancers_and_all_that_can_be_shown(desk: Any) -> None:

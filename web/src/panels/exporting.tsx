@@ -96,10 +96,13 @@ function Write(props: { ending: string; which: string; onSaid: (said: Said | nul
   const folder = state.value?.folders[0];
   const name = `${props.which.replace(/[^\w-]+/g, "_")}${props.ending.replace(/^\.?/, ".")}`;
   const shown = path ?? (folder ? `${folder}/${name}` : name);
-  const write = async () => {
+  const [exists, setExists] = useState("");
+  const write = async (replace = false) => {
     props.onSaid(null);
-    const made = await ask("export", { path: shown, which: props.which });
-    if (made) props.onSaid({ done: `Written: ${made.path}.`, lost: made.not_kept });
+    setExists("");
+    const made = await ask("export", { path: shown, which: props.which, replace });
+    if (made?.exists) setExists(made.exists);
+    else if (made) props.onSaid({ done: `Written: ${made.path}.`, lost: made.not_kept });
   };
   return (
     <details class="more">
@@ -118,7 +121,24 @@ function Write(props: { ending: string; which: string; onSaid: (said: Said | nul
           Write
         </button>
       </div>
+      <Replace exists={exists} onReplace={() => void write(true)} onKeep={() => setExists("")} />
     </details>
+  );
+}
+
+/** Asks before a file is replaced that the studio did not write. */
+export function Replace(props: { exists: string; onReplace: () => void; onKeep: () => void }) {
+  if (!props.exists) return null;
+  return (
+    <div class="row" role="alert" data-testid="replace-ask">
+      <span>There is a file {props.exists} that this session did not write.</span>
+      <button type="button" data-testid="replace" onClick={props.onReplace}>
+        Replace it
+      </button>
+      <button type="button" onClick={props.onKeep}>
+        Keep it
+      </button>
+    </div>
   );
 }
 

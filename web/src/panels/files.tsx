@@ -5,7 +5,7 @@ import type { Json } from "../protocol";
 import { ask, document_, keep, keepAll } from "./changing";
 import { Browser } from "./browser";
 import { Choice, Empty, Section } from "./elements";
-import { ExportSection } from "./exporting";
+import { ExportSection, Replace } from "./exporting";
 import { Decisions } from "./notes";
 import { open, rolesIn, upload, usualRole } from "./opening";
 import { baseName } from "./values";
@@ -145,10 +145,13 @@ function SaveRecipe() {
   const [path, setPath] = useState<string | null>(null);
   const [saved, setSaved] = useState("");
   const shown = path ?? (first ? `${first}/studio.toml` : "studio.toml");
-  const save = async () => {
+  const [exists, setExists] = useState("");
+  const save = async (replace = false) => {
     setSaved("");
-    const done = await ask("save", { path: shown });
-    if (done) setSaved(done.path);
+    setExists("");
+    const done = await ask("save", { path: shown, replace });
+    if (done?.exists) setExists(done.exists);
+    else if (done) setSaved(done.path);
   };
   return (
     <>
@@ -170,6 +173,7 @@ function SaveRecipe() {
         </button>
         <span class="soft">Load one with “Open as recipe” above.</span>
       </div>
+      <Replace exists={exists} onReplace={() => void save(true)} onKeep={() => setExists("")} />
       <p role="status" class="done">
         {saved && `Written: ${saved}. Run it with “understudy retarget --recipe”.`}
       </p>

@@ -11,7 +11,7 @@ import { Empty, Message, Section } from "./elements";
 import { TableForm } from "./form";
 import { COUNTS, WHEN } from "./kinds";
 import { Faults } from "./notes";
-import { Scenery, withProp } from "./scenery";
+import { PropForm, Scenery, withProp } from "./scenery";
 import { samePath, valueAt } from "./values";
 
 export function Inspector() {
@@ -41,6 +41,7 @@ function countText(): string {
 function Selected() {
   const chosen = selection.value;
   if (chosen.kind === "joint") return <Joint which={chosen.which ?? "result"} name={chosen.joint ?? ""} />;
+  if (chosen.kind === "prop" && chosen.path) return <PropForm number={Number(chosen.path[2])} />;
   if (chosen.kind === "track" && chosen.path) {
     const entry = valueAt(document_.value, chosen.path);
     if (entry && typeof entry === "object") return <Entry path={chosen.path} key={chosen.path.join("/")} />;
@@ -178,6 +179,40 @@ function EntryButtons(props: { path: Path; entry: { [key: string]: Json | undefi
 
 const HELD = 0.25;
 
+/** Pin the chosen joint to the joint or prop that is chosen besides, around the playhead. */
+function Pin(props: { point: string; actor: string }) {
+  const { other, prop } = selection.value;
+  const names = (document_.value?.recipe.prop ?? []).map((each) => String(each.name));
+  const length = state.value?.duration ?? 0;
+  const whose = other?.which.includes(":") ? other.which.slice(other.which.indexOf(":") + 1) : "";
+  const pin = (to: { [field: string]: Json }, label: string) => {
+    const ref: Json = props.actor ? { point: props.point, actor: props.actor } : props.point;
+    const start = Number(Math.max(0, clock.time.value - HELD).toFixed(4));
+    const end = Number(Math.min(length, clock.time.value + HELD).toFixed(4));
+    const count = document_.value?.recipe.constraint.length ?? 0;
+    const value = { kind: "attach", point: ref, ...to, start, end };
+    keepAll(`pin ${props.point} to ${label}`, [{ op: "insert", path: ["recipe", "constraint", count], value }]);
+    select({ kind: "track", path: ["recipe", "constraint", count] });
+  };
+  if (other && other.which.startsWith("result"))
+    return (
+      <button type="button" data-testid="pin" onClick={() => pin({ to: whose ? { point: other.joint, actor: whose } : other.joint }, other.joint)}>
+        Pin it to {other.joint}
+      </button>
+    );
+  const chosen = prop !== undefined && names.includes(prop) ? [prop] : names;
+  if (chosen.length === 0) return <p class="note">Ctrl click a second joint or a prop on the stage to pin this one to it.</p>;
+  return (
+    <div class="row">
+      {chosen.map((name) => (
+        <button type="button" key={name} data-testid={`pin-${name}`} onClick={() => pin({ prop: name }, name)}>
+          Pin it to {name}
+        </button>
+      ))}
+    </div>
+  );
+}
+
 /** A joint or end: where it is now, and a way to hold it there. */
 function Joint(props: { which: string; name: string }) {
   const [kind, actor] = props.which.split(":");
@@ -218,6 +253,7 @@ function Joint(props: { which: string; name: string }) {
           Hold it here
         </button>
       )}
+      {kind === "result" && document_.value?.mode === "retarget" && <Pin point={props.name} actor={actor ?? ""} />}
     </div>
   );
 }

@@ -1,8 +1,8 @@
 /** Scenery, called props: things around, as boxes that stay, or that move along a path from a file. */
 
-import type { Field, Json } from "../protocol";
-import { state } from "../store";
-import { document_, keepAll, troubleAt } from "./changing";
+import type { Field, Json, Vector } from "../protocol";
+import { clock, select, selection, state } from "../store";
+import { bodyOf, document_, keepAll, placeOf, troubleAt } from "./changing";
 import { Empty, Message } from "./elements";
 import { TableForm } from "./form";
 
@@ -42,6 +42,30 @@ export function withProp(fields: Field[]): Field[] {
   return common < 0 ? [...fields, prop] : [...fields.slice(0, common), prop, ...fields.slice(common)];
 }
 
+/** A prop that is chosen on the stage. */
+export function PropForm(props: { number: number }) {
+  const prop = document_.value?.recipe.prop[props.number];
+  if (!prop) return null;
+  const base = ["recipe", "prop", props.number];
+  return (
+    <div class="selected" data-testid="selected">
+      <h3>{String(prop.name)}</h3>
+      <p class="note">Drag its arrows to move it, its corner to size it. Ctrl click a hand to pin it to the prop.</p>
+      <Message trouble={troubleAt(base, true)} />
+      <TableForm fields={FIELDS} base={base} label={String(prop.name)} testid="prop" />
+    </div>
+  );
+}
+
+/** Where a new box is put: where the chosen joint is now, else beside the body. */
+function beside(floor: number): Vector {
+  const { kind, which, joint } = selection.value;
+  const chosen = kind === "joint" && which && joint ? placeOf(which, joint, clock.time.value) : null;
+  const body = bodyOf("result");
+  const root = body ? placeOf(body.which, body.joints[0].name, clock.time.value) : null;
+  return chosen ?? (root ? [root[0] + 0.5, floor + 0.15, root[2]] : [1, floor + 0.15, 0]);
+}
+
 export function Scenery() {
   const props = document_.value?.recipe.prop ?? [];
   const floor = state.value?.floor ?? 0;
@@ -49,8 +73,9 @@ export function Scenery() {
     const taken = props.map((prop) => prop.name);
     let number = 1;
     while (taken.includes(`box${number}`)) number++;
-    const box: Json = { name: `box${number}`, sizes: [[0.4, 0.4, 0.4]], positions: [[1, floor + 0.2, 0]] };
+    const box: Json = { name: `box${number}`, sizes: [[0.3, 0.3, 0.3]], positions: [beside(floor)] };
     keepAll("add a box", [{ op: "insert", path: ["recipe", "prop", props.length], value: box }]);
+    select({ kind: "prop", path: ["recipe", "prop", props.length] });
   };
   if (!document_.value?.recipe.actor.length) return <Empty>Open a motion first.</Empty>;
   return (

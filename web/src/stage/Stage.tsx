@@ -25,6 +25,7 @@ import {
   type View,
 } from "../store";
 import { colour, dark } from "../theme";
+import { brush } from "../timeline/moving";
 import { nudge, pointer, type Hover } from "./pointing";
 import { effectors } from "./overlays";
 import { makeRenderer } from "./renderer";
@@ -232,7 +233,8 @@ function bind(theatre: Theatre): void {
   };
   deeds.next = () => nextEnd();
   deeds.escape = () => {
-    if (theatre.grips.escape() || lingering.value) releaseDrag();
+    if (brush.value) deeds.stopPaint();
+    else if (theatre.grips.escape() || lingering.value) releaseDrag();
     else select({ kind: "none" });
   };
   window.addEventListener("keydown", (event) => nudge(event, theatre));

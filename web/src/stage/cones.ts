@@ -18,6 +18,10 @@ import type { Track } from "../protocol";
 const RADIUS = 0.045;
 const HEIGHT = 0.11;
 
+/** Cones up to which all are outlined; of more only those within some seconds of the playhead. */
+const FEW = 60;
+const NEAR_SECONDS = 4;
+
 export class Cones {
   readonly group = new Group();
   private solid: InstancedMesh | null = null;
@@ -31,6 +35,8 @@ export class Cones {
   private readonly chosen = new LineBasicMaterial();
   tracks: Track[] = [];
   private size = 1;
+  /** Seconds: the time that the outlines are around. */
+  private around = 0;
 
   constructor() {
     this.outlines = new LineSegments(new BufferGeometry(), this.quiet);
@@ -60,10 +66,13 @@ export class Cones {
     this.outline();
   }
 
+  /** Outlines of all cones, or, where there are many, of those that hold soon or did a moment ago. */
   private outline(): void {
     const one = this.edges.getAttribute("position").array as Float32Array;
-    const all = new Float32Array(one.length * this.tracks.length);
-    this.tracks.forEach(({ place }, number) => {
+    const [from, to] = [this.around - NEAR_SECONDS, this.around + NEAR_SECONDS];
+    const near = this.tracks.length > FEW ? this.tracks.filter(({ start, end }) => end > from && start < to) : this.tracks;
+    const all = new Float32Array(one.length * near.length);
+    near.forEach(({ place }, number) => {
       one.forEach((value, at) => (all[number * one.length + at] = this.size * value + (place?.[at % 3] ?? 0)));
     });
     this.outlines.geometry.dispose();
@@ -75,6 +84,10 @@ export class Cones {
     if (!this.solid || !this.group.visible) return;
     const matrices = this.solid.instanceMatrix.array as Float32Array;
     let count = 0;
+    if (this.tracks.length > FEW && Math.abs(time - this.around) > NEAR_SECONDS / 4) {
+      this.around = time;
+      this.outline();
+    }
     this.lifted.visible = false;
     this.tracks.forEach((track) => {
       const { place } = track;

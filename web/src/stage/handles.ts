@@ -35,6 +35,7 @@ export function handlesOf(situation: Situation): Handle[] {
   if (selection.kind === "joint" && selection.which && selection.joint) {
     return jointHandles(situation, selection.which, selection.joint);
   }
+  if (selection.kind === "prop" && selection.path) return propHandles(situation.state, Number(selection.path[2]));
   if (selection.kind !== "track" || !selection.path) return [];
   const [, table, number] = selection.path;
   if (table === "contact") return stepHandles(situation, selection.path);
@@ -166,6 +167,50 @@ function stepHandles({ state, result }: Situation, path: Path): Handle[] {
 function resultOf(state: State, actor: string): string {
   const bodies = state.bodies.filter((body) => body.which.startsWith("result"));
   return (bodies.find((body) => actorOf(body.which) === actor) ?? bodies[0])?.which ?? "result";
+}
+
+// ----------------------------------------------------------------------------------------------------------- props
+
+/** Numbers of a prop as they are in the document: three for each box, or three for all. */
+function triples(value: Json | undefined): Vector[] {
+  const list = (value ?? []) as Json[];
+  return (typeof list[0] === "number" ? [list] : list) as Vector[];
+}
+
+/** Each box of a prop that stays is dragged by its middle and sized by a corner. */
+function propHandles(state: State, number: number): Handle[] {
+  const prop = state.document.recipe.prop[number];
+  if (!prop || prop.path) return [];
+  const positions = triples(prop.positions);
+  const sizes = triples(prop.sizes);
+  const path = ["recipe", "prop", number];
+  return positions.flatMap((centre, box): Handle[] => {
+    const size = sizes[box] ?? sizes[0] ?? [0.1, 0.1, 0.1];
+    const set = (field: string, all: Vector[], value: Vector): Change[] => [
+      { op: "set", path: [...path, field], value: all.map((each, at) => (at === box ? value : each)) },
+    ];
+    const common = { which: "result", axes: "xyz" as const };
+    const corner = centre.map((middle, axis) => middle + size[axis] / 2) as Vector;
+    const edges = (place: Vector) =>
+      place.map((at, axis) => Number(Math.max(2 * Math.abs(at - centre[axis]), 0.01).toFixed(5))) as Vector;
+    return [
+      {
+        ...common,
+        id: `prop/${number}/${box}`,
+        label: `Move ${String(prop.name)}`,
+        place: centre,
+        changes: (place) => set("positions", positions, place),
+        shape: { box: { centre, size, round: false } },
+      },
+      {
+        ...common,
+        id: `prop/${number}/${box}/size`,
+        label: `Size of ${String(prop.name)}`,
+        place: corner,
+        changes: (place) => set("sizes", positions.map((_, at) => sizes[at] ?? sizes[0] ?? size), edges(place)),
+      },
+    ];
+  });
 }
 
 // ----------------------------------------------------------------------------------------------------- constraints

@@ -1,7 +1,7 @@
 /** What lies under the pointer: the joint, end, cone or handle whose picture is nearest to it. */
 
 import { type Camera as Lens, Vector3 } from "three";
-import type { Track } from "../protocol";
+import type { Track, Vector } from "../protocol";
 import type { Cones } from "./cones";
 import type { Figure } from "./figure";
 import type { Grips } from "./grips";
@@ -9,8 +9,16 @@ import type { Handle } from "./handles";
 
 export type Picked =
   | { kind: "joint"; which: string; joint: string; label: string; x: number; y: number }
+  | { kind: "prop"; number: number; name: string; label: string; x: number; y: number }
   | { kind: "cone"; track: Track; label: string; x: number; y: number }
   | { kind: "handle"; handle: Handle; label: string; x: number; y: number };
+
+/** A prop of the document that stays where it is. */
+export interface PickedProp {
+  number: number;
+  name: string;
+  boxes: { size: Vector; position: Vector }[];
+}
 
 /** Pixels within which something is meant. */
 const NEAR = 13;
@@ -39,6 +47,7 @@ export class Picker {
     cones: Cones,
     grips: Grips,
     base: (which: string) => Vector3,
+    props: PickedProp[] = [],
   ): Picked | null {
     this.nearest = NEAR;
     this.found = null;
@@ -56,7 +65,30 @@ export class Picker {
         this.consider(x, y, 0, (at) => ({ kind: "cone", track, label: track.label, ...at }));
       }
     }
+    for (const prop of props) this.prop(x, y, prop, base("result"));
     return this.found;
+  }
+
+  /** A box is meant by any place within its picture, unless something smaller is there. */
+  private prop(x: number, y: number, { number, name, boxes }: PickedProp, from: Vector3): void {
+    if (this.nearest <= NEAR - 2) return;
+    for (const { position, size } of boxes) {
+      const corners = [0, 1, 2, 3, 4, 5, 6, 7].map((corner) =>
+        this.project(
+          AT.set(
+            position[0] + size[0] * ((corner & 1) - 0.5),
+            position[1] + size[1] * (((corner >> 1) & 1) - 0.5),
+            position[2] + size[2] * (((corner >> 2) & 1) - 0.5),
+          ).add(from),
+        ),
+      );
+      const seen = corners.filter((corner) => corner !== null);
+      const xs = seen.map((corner) => corner.x);
+      const ys = seen.map((corner) => corner.y);
+      if (x < Math.min(...xs) || x > Math.max(...xs) || y < Math.min(...ys) || y > Math.max(...ys)) continue;
+      this.nearest = NEAR - 2;
+      this.found = { kind: "prop", number, name, label: `${name} (prop)`, x, y };
+    }
   }
 
   private joints(x: number, y: number, { body, motion, group, frame, muted }: Figure): void {

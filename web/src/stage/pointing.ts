@@ -3,7 +3,7 @@
 import type { Signal } from "@preact/signals";
 import { Vector3 } from "three";
 import { goTo } from "../playback";
-import { clock, look, select } from "../store";
+import { clock, look, select, selection, state } from "../store";
 import type { Picked } from "./picking";
 import type { Theatre } from "./theatre";
 
@@ -40,7 +40,7 @@ export function pointer(canvas: HTMLCanvasElement, theatre: Theatre, hover: Sign
       (event) => {
         const still = pressed && Math.hypot(event.clientX - pressed.x, event.clientY - pressed.y) < SLIP;
         pressed = null;
-        if (still && event.button === 0) choose(theatre, theatre.pick(...at(event)));
+        if (still && event.button === 0) choose(theatre, theatre.pick(...at(event)), event.ctrlKey || event.metaKey);
       },
     ],
   ];
@@ -48,13 +48,33 @@ export function pointer(canvas: HTMLCanvasElement, theatre: Theatre, hover: Sign
   return () => listeners.forEach(([name, listener]) => canvas.removeEventListener(name, listener as EventListener));
 }
 
-function choose(theatre: Theatre, picked: Picked | null): void {
+/** With Ctrl, a joint or prop besides the joint that is chosen: one can be pinned to the other. */
+function chooseMore(picked: Picked): boolean {
+  const now = selection.value;
+  if (now.kind === "joint" && picked.kind === "joint" && (picked.which !== now.which || picked.joint !== now.joint))
+    select({ ...now, prop: undefined, other: { which: picked.which, joint: picked.joint } });
+  else if (now.kind === "joint" && picked.kind === "prop") select({ ...now, other: undefined, prop: picked.name });
+  else if (now.kind === "prop" && picked.kind === "joint")
+    select({ kind: "joint", which: picked.which, joint: picked.joint, prop: propNames()[Number(now.path?.[2])] });
+  else return false;
+  look({ panel: "inspector" });
+  return true;
+}
+
+const propNames = (): string[] => (state.value?.document.recipe.prop ?? []).map((prop) => String(prop.name));
+
+function choose(theatre: Theatre, picked: Picked | null, more: boolean): void {
+  if (picked && more && chooseMore(picked)) return;
   if (!picked) {
     if (!theatre.grips.hovered) select({ kind: "none" });
   } else if (picked.kind === "handle") {
     theatre.chooseHandle(picked.handle);
   } else if (picked.kind === "joint") {
     select({ kind: "joint", which: picked.which, joint: picked.joint });
+  } else if (picked.kind === "prop") {
+    if (theatre.grips.hovered) return;
+    select({ kind: "prop", path: ["recipe", "prop", picked.number] });
+    look({ panel: "inspector" });
   } else {
     const { track } = picked;
     if (clock.time.value < track.start || clock.time.value > track.end) goTo(track.start);

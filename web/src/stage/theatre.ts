@@ -11,7 +11,7 @@ import { type Dragging, Grips } from "./grips";
 import { type Handle, handlesOf, trackAt } from "./handles";
 import { boxOf, lanes } from "./lanes";
 import { Markers } from "./markers";
-import { type Picked, Picker } from "./picking";
+import { type Picked, Picker, type PickedProp } from "./picking";
 import { Furniture } from "./props";
 import type { Drawing } from "./renderer";
 import { Scenery } from "./scenery";
@@ -243,9 +243,17 @@ export class Theatre {
 
   // ------------------------------------------------------------------------------------------------------- looking
 
+  /** Props of the document that stay: they can be chosen and dragged. */
+  private standingProps(): PickedProp[] {
+    const names = (this.state?.document.recipe.prop ?? []).map((prop) => String(prop.name));
+    return (this.state?.props ?? [])
+      .filter((prop) => !prop.moves && names.includes(prop.name))
+      .map(({ name, boxes }) => ({ name, boxes, number: names.indexOf(name) }));
+  }
+
   pick(x: number, y: number): Picked | null {
     const seen = this.sight().view.source ? this.figures : this.figures.filter((each) => !each.muted);
-    return this.picker.pick(x, y, seen, this.cones, this.grips, this.start);
+    return this.picker.pick(x, y, seen, this.cones, this.grips, this.start, this.standingProps());
   }
 
   /** Where a joint or end is drawn, pixels of the page. */

@@ -2,14 +2,14 @@
 
 import { useRef } from "preact/hooks";
 import type { Change } from "../protocol";
-import { drag, drop, look, releaseDrag, select, selection, state } from "../store";
-import { move, type Part } from "./moving";
+import { drag, drop, look, releaseDrag, selection, state } from "../store";
+import { chosenPaths } from "../view";
+import { move, type Part } from "./editing";
+import { partAt as partOf, percent, type Span } from "./geometry";
+import { choose, chooseUpTo, chosenEntries, grid, isSame } from "./moving";
 import { spoken, type Entry, type Row } from "./rows";
 
-/** Pixels from an edge that mean the edge. */
-const EDGE = 7;
-
-export function Intervals({ row, span }: { row: Row; span: [number, number] }) {
+export function Intervals({ row, span }: { row: Row; span: Span }) {
   return (
     <>
       {row.entries.map((entry) =>
@@ -28,21 +28,25 @@ export function Intervals({ row, span }: { row: Row; span: [number, number] }) {
 interface Shown {
   entry: Entry;
   row: Row;
-  span: [number, number];
-}
-
-function percent(time: number, [from, to]: [number, number]): number {
-  return (100 * (time - from)) / (to - from);
+  span: Span;
 }
 
 function isChosen({ path }: Entry): boolean {
-  return path !== null && selection.value.kind === "track" && selection.value.path?.join("/") === path.join("/");
+  return chosenPaths(selection.value).some((each) => isSame(each, path));
 }
 
-function choose({ path }: Entry): void {
+/** A click chooses one, with Ctrl one more or less, with Shift all up to it. */
+function click({ path }: Entry, event: MouseEvent): void {
   if (!path) return;
-  select({ kind: "track", path });
-  look({ panel: "inspector" });
+  if (event.shiftKey) chooseUpTo(path);
+  else choose(path, event.ctrlKey || event.metaKey);
+  if (!event.shiftKey && !event.ctrlKey && !event.metaKey) look({ panel: "inspector" });
+}
+
+/** What moves together: all that is chosen where this is chosen, else this alone. */
+function together(entry: Entry): Entry[] {
+  const chosen = chosenEntries().filter((each) => each.instants.length === 0);
+  return chosen.some((each) => isSame(each.path, entry.path)) && chosen.length > 1 ? chosen : [entry];
 }
 
 function Interval({ entry, row, span }: Shown) {
@@ -68,13 +72,11 @@ function Interval({ entry, row, span }: Shown) {
       style={style}
       aria-pressed={isChosen(entry)}
       aria-label={spoken(entry, row.kind)}
-      aria-keyshortcuts="ArrowLeft ArrowRight Shift+ArrowLeft Shift+ArrowRight Alt+ArrowLeft Alt+ArrowRight Delete C"
-      title={`${spoken(entry, row.kind)}\nDrag the ends or all of it; arrow keys move the end, Alt the start, Shift all`}
+      aria-keyshortcuts="ArrowLeft ArrowRight Shift+ArrowLeft Shift+ArrowRight Alt+ArrowLeft Alt+ArrowRight Control+Space Delete C"
+      title={`${spoken(entry, row.kind)}\nDrag the ends or all of it; arrow keys move the end, Alt the start, Shift all.\nCtrl click chooses one more, Shift click all up to it.`}
       data-testid="interval"
       data-path={entry.path.join("/")}
-      {...moves((x, width) =>
-        width < 3 * EDGE ? (x > width / 2 ? "end" : "start") : x < EDGE ? "start" : x > width - EDGE ? "end" : "all",
-      )}
+      {...moves(partOf)}
     >
       <span class="edge" data-testid="interval-start" />
       <span class="text">{caption(entry)}</span>
@@ -109,14 +111,16 @@ function Instant({ entry, row, span, at, number }: Shown & { at: number; number:
 
 /** Listeners that drag an entry; `partAt` tells what of it a place (and the width, both pixels) means. */
 function useMoves(entry: Entry) {
-  const going = useRef<{ part: Part; from: number; scale: number; before: Entry; changes: Change[] | null } | null>(
+  const going = useRef<{ part: Part; from: number; scale: number; before: Entry[]; changes: Change[] | null } | null>(
     null,
   );
-  const keyed = useRef<{ before: Entry; part: Part; frames: number; changes: Change[] } | null>(null);
+  const keyed = useRef<{ before: Entry[]; part: Part; frames: number; changes: Change[] } | null>(null);
   const finish = () => {
-    const changes = going.current?.changes ?? keyed.current?.changes;
+    const done = going.current ?? keyed.current;
     going.current = keyed.current = null;
-    if (changes) void drop(`Move ${entry.label}`, changes);
+    if (!done?.changes) return;
+    if (entry.path && !isChosen(entry)) choose(entry.path);
+    void drop(done.before.length > 1 ? `Move ${done.before.length} intervals` : `Move ${entry.label}`, done.changes);
   };
   return (partAt: (x: number, width: number) => Part) => ({
     onPointerDown: (event: PointerEvent) => {
@@ -131,7 +135,7 @@ function useMoves(entry: Entry) {
         part: partAt(event.clientX - left, width),
         from: event.clientX,
         scale,
-        before: entry,
+        before: together(entry),
         changes: null,
       };
     },
@@ -145,34 +149,40 @@ function useMoves(entry: Entry) {
       }
       const by = event.clientX - now.from;
       if (now.changes === null && Math.abs(by) < 3) return;
-      now.changes = move(now.before, now.part, by * now.scale);
+      now.changes = move(now.before, now.part, by * now.scale, grid());
       drag(now.changes);
     },
-    onPointerUp: () => {
+    onPointerUp: (event: PointerEvent) => {
       if (going.current && going.current.changes === null) {
         going.current = null;
-        choose(entry);
+        click(entry, event);
       } else finish();
     },
     onPointerCancel: () => {
       if (going.current?.changes) releaseDrag();
       going.current = null;
     },
-    onClick: (event: MouseEvent) => event.detail === 0 && choose(entry),
-    onFocus: () => entry.path && select({ kind: "track", path: entry.path }),
+    onClick: (event: MouseEvent) => event.detail === 0 && click(entry, event),
+    // By keys one goes from one to the next; what was chosen besides stays chosen.
+    onFocus: () =>
+      entry.path && !going.current && chosenPaths(selection.value).length < 2 && choose(entry.path),
     onKeyDown: (event: KeyboardEvent) => {
       if (event.key === "Escape" && (going.current?.changes || keyed.current)) {
         going.current = keyed.current = null;
         releaseDrag();
         return event.preventDefault();
       }
+      if (event.key === " " && (event.ctrlKey || event.metaKey) && entry.path) {
+        choose(entry.path, true);
+        return event.preventDefault();
+      }
       const way = event.key === "ArrowLeft" ? -1 : event.key === "ArrowRight" ? 1 : 0;
       if (way === 0) return;
       const kind: Part = event.shiftKey ? "all" : event.altKey ? "start" : "end";
       const part = typeof partAt(0, 0) === "number" ? partAt(0, 0) : kind;
-      const before = keyed.current?.part === part ? keyed.current : { before: entry, part, frames: 0 };
+      const before = keyed.current?.part === part ? keyed.current : { before: together(entry), part, frames: 0 };
       const frames = before.frames + way;
-      const changes = move(before.before, part, frames / (state.value?.fps || 30));
+      const changes = move(before.before, part, frames / (state.value?.fps || 30), grid());
       keyed.current = { before: before.before, part, frames, changes };
       drag(changes);
       event.preventDefault();

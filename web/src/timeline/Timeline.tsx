@@ -4,52 +4,97 @@ import { computed, effect, signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import "./timeline.css";
 import { deeds } from "../keys";
+import { short } from "../names";
 import { goTo } from "../playback";
-import { clock, dragged, duration, look, result, state, view } from "../store";
+import { clock, duration, look, state, view } from "../store";
+import { HEADING, inSight, laidOut, slid, spanWithin, timeAt, zoomed, type Heading, type Line as LineItem, type Span } from "./geometry";
 import { Intervals } from "./Intervals";
+import { Marks, measureSoon } from "./Marks";
 import { Ruler } from "./Ruler";
-import { add, cut, remove } from "./moving";
-import { rowsOf, strip, type Row, measured } from "./rows";
+import { add, beginPaint, brush, chooseRow, cut, endPaint, join, paintTo, remove, rowKey, rows, stopPaint, stretch } from "./moving";
+import { strip, type Row, measured } from "./rows";
 import { Hatching, Strip } from "./Strip";
 import { Transport } from "./Transport";
 
-/** Pixels. */
-const ROW = 30;
-
-const rows = computed(() => (state.value ? rowsOf(state.value, result.value, dragged.value) : []));
-
 /** The seconds that are shown. */
-export const span = computed<[number, number]>(() => {
-  const length = state.value?.duration || 1;
-  const [from, to] = view.value.span ?? [0, length];
-  return to > from && from < length ? [Math.max(0, from), Math.min(to, length)] : [0, length];
-});
+export const span = computed<Span>(() => spanWithin(view.value.span, state.value?.duration || 1));
 
+const laid = computed(() => laidOut(rows.value, view.value.folded, view.value.rows));
 const scrolled = signal({ top: 0, height: 200 });
 
 export function Timeline() {
   const place = useRef<HTMLElement>(null);
-  const { timeline } = view.value;
+  const { timeline, heads } = view.value;
   useEffect(() => {
-    if (place.current) place.current.style.height = `${timeline}px`;
-  }, [timeline]);
+    if (!place.current) return;
+    place.current.style.height = `${timeline}px`;
+    place.current.style.setProperty("--head", `${heads}px`);
+    place.current.style.setProperty("--row", `${view.value.rows}px`);
+  }, [timeline, heads, view.value.rows]);
   useEffect(() => {
-    Object.assign(deeds, { cut, add, remove });
-    return effect(page);
+    const [toStart, toEnd] = [() => stretch("start"), () => stretch("end")];
+    Object.assign(deeds, { cut, add, remove, join, toStart, toEnd, chooseRow, stopPaint });
+    const endings = [effect(page), measureSoon()];
+    return () => endings.forEach((end) => end());
   }, []);
-  // Names with an actor before them need more room.
-  const wide = (state.value?.document.recipe.actor.length ?? 0) > 1 && rows.value.length > 0;
   return (
-    <section class={`timeline ${wide ? "wide" : ""}`} ref={place} aria-label="Timeline" data-testid="timeline">
+    <section class="timeline" ref={place} aria-label="Timeline" data-testid="timeline">
       <Transport zoom={zoom} />
       <div class="lanes" onWheel={wheel}>
-        <div class="corner">{rows.value.length > 0 ? `${rows.value.length} tracks` : "no tracks"}</div>
+        <div class="corner">
+          <MoreRows />
+        </div>
         <Ruler span={span.value} />
+        <Marks span={span.value} />
         <Hatching />
         <Rows />
+        <Heads />
         <Playhead />
       </div>
     </section>
+  );
+}
+
+/** Any point of the source gets a row to paint on. */
+function MoreRows() {
+  const sources = (state.value?.bodies ?? []).filter((body) => body.which.startsWith("source"));
+  if (state.value?.document.mode !== "retarget" || sources.length === 0) return <span class="note">no tracks</span>;
+  const shown = new Set(rows.value.flatMap((row) => (row.paint ? [`${row.paint.actor}/${row.paint.point}`] : [])));
+  const several = sources.length > 1;
+  const open = (key: string) => {
+    look({ points: [...view.value.points.filter((each) => each !== key), key] });
+    const row = rows.value.find((each) => each.paint && `${each.paint.actor}/${each.paint.point}` === key);
+    rowKey.value = row?.key ?? "";
+  };
+  return (
+    <select
+      aria-label="Add a row for a point, to paint contacts on"
+      title="A row for another point, to paint contacts on"
+      data-testid="more-rows"
+      value=""
+      onChange={(event) => {
+        open(event.currentTarget.value);
+        event.currentTarget.value = "";
+      }}
+    >
+      <option value="">+ Row for a point…</option>
+      {sources.map((body) => {
+        const actor = several ? body.which.slice(body.which.indexOf(":") + 1) : "";
+        const names = [...body.joints, ...body.ends].map((each) => each.name).filter((name) => !shown.has(`${actor}/${name}`));
+        const options = names.map((name) => (
+          <option key={name} value={`${actor}/${name}`}>
+            {short(name)}
+          </option>
+        ));
+        return several ? (
+          <optgroup key={body.which} label={actor}>
+            {options}
+          </optgroup>
+        ) : (
+          options
+        );
+      })}
+    </select>
   );
 }
 
@@ -64,18 +109,26 @@ function Rows() {
     element.addEventListener("scroll", look);
     return () => observer.disconnect();
   }, []);
-  const all = rows.value;
-  const { top, height } = scrolled.value;
-  const first = Math.max(0, Math.floor(top / ROW) - 4);
-  const shown = all.slice(first, Math.ceil((top + height) / ROW) + 4);
+  // A row that was just asked for comes into sight.
+  const wanted = rowKey.value;
+  useEffect(() => {
+    const item = laid.value.items.find((each) => each.key === wanted);
+    const element = place.current;
+    if (!item || !element) return;
+    if (item.top < element.scrollTop) element.scrollTop = item.top - HEADING;
+    else if (item.top + item.height > element.scrollTop + element.clientHeight)
+      element.scrollTop = item.top + item.height - element.clientHeight;
+  }, [wanted, rows.value.length]);
+  const { items, height } = laid.value;
+  const shown = inSight(items, scrolled.value.top, scrolled.value.height);
   return (
-    <div class="rows" ref={place} role="list" aria-label="Tracks">
-      <div class="all" style={{ height: `${all.length * ROW}px` }}>
-        {shown.map((row, number) => (
-          <Line key={row.key} row={row} top={(first + number) * ROW} />
-        ))}
+    <div class="rows" ref={place} tabIndex={-1}>
+      <div class="all" role="list" aria-label="Tracks" style={{ height: `${height}px` }}>
+        {shown.map((item) =>
+          item.kind === "heading" ? <Group key={item.key} item={item} /> : <Line key={item.key} item={item} />,
+        )}
       </div>
-      {all.length === 0 && state.value && <p class="none">{empty()}</p>}
+      {items.length === 0 && state.value && <p class="none">{empty()}</p>}
     </div>
   );
 }
@@ -86,23 +139,50 @@ function empty(): string {
   return "No contacts or constraints. Drag a hand on the stage, or add a constraint in the inspector.";
 }
 
-function Line({ row, top }: { row: Row; top: number }) {
+/** The heading of a limb; closed, its rows take no room. */
+function Group({ item: { label, count, folded, top } }: { item: Heading }) {
+  const others = view.value.folded.filter((each) => each !== label);
+  return (
+    <div class="limb" role="listitem" style={{ top: `${top}px` }}>
+      <button
+        class="quiet"
+        aria-expanded={!folded}
+        title={folded ? `Show the ${count} rows` : "Close this group"}
+        onClick={() => look({ folded: folded ? others : [...others, label] })}
+      >
+        <span aria-hidden="true">{folded ? "▸" : "▾"}</span> {label}
+        {folded && <span class="soft"> ({count})</span>}
+      </button>
+    </div>
+  );
+}
+
+function Line({ item: { row, top } }: { item: LineItem }) {
   const tracks = row.entries.flatMap((entry) => (entry.track ? [entry.track] : []));
   const worst = tracks.reduce(
     (worse, track) => (worse && worse.worst / worse.tolerance >= track.worst / track.tolerance ? worse : track),
     tracks[0],
   );
   const met = tracks.every((track) => track.met);
+  const hint = row.paint ? "\nDrag over the row to paint a contact; + adds one at the playhead" : "";
   return (
     <div
       class="track"
       role="listitem"
-      aria-label={row.label}
+      aria-label={row.name}
       style={{ top: `${top}px` }}
-      data-testid={`track-${row.label}`}
+      data-testid={`track-${row.name}`}
     >
-      <div class="head" title={`${row.label} (${row.kind})`}>
-        <span class="name">{row.label}</span>
+      <div class="head">
+        <button
+          class="quiet name"
+          aria-pressed={rowKey.value === row.key}
+          title={`${row.name} (${row.kind})${hint}`}
+          onClick={() => (rowKey.value = row.key)}
+          onFocus={() => (rowKey.value = row.key)}
+        >
+          {row.label}
+        </button>
         {worst && (
           <button
             class={`quiet worst ${met ? "good" : "bad"}`}
@@ -113,7 +193,12 @@ function Line({ row, top }: { row: Row; top: number }) {
           </button>
         )}
       </div>
-      <div class="lane" data-seconds={span.value[1] - span.value[0]} onPointerDown={scrub} onPointerMove={scrub}>
+      <div
+        class={`lane ${row.paint ? "blank" : ""}`}
+        data-testid={`lane-${row.name}`}
+        data-seconds={span.value[1] - span.value[0]}
+        {...painter(row)}
+      >
         <Intervals row={row} span={span.value} />
         <Strip errors={strip(row, duration() * (state.value?.fps ?? 30) + 1)} span={span.value} length={duration()} />
       </div>
@@ -121,18 +206,70 @@ function Line({ row, top }: { row: Row; top: number }) {
   );
 }
 
-/** The time at a place of a lane. */
-function timeAt(event: PointerEvent | WheelEvent, lane: Element): number {
+/** The time at the pointer. */
+function timeOf(event: PointerEvent | WheelEvent, lane: Element): number {
   const { left, width } = lane.getBoundingClientRect();
-  const [from, to] = span.value;
-  return from + ((event.clientX - left) / Math.max(width, 1)) * (to - from);
+  return timeAt(event.clientX, left, width, span.value);
 }
 
-function scrub(event: PointerEvent): void {
-  const lane = event.currentTarget as HTMLElement;
-  if (event.type === "pointerdown" && event.target === lane && event.button === 0)
-    lane.setPointerCapture(event.pointerId);
-  if (lane.hasPointerCapture(event.pointerId) && event.buttons) goTo(timeAt(event, lane));
+/** Pixels that a click may slip before it paints. */
+const SLIP = 4;
+let pressed = 0;
+
+/** On an empty place of a row: a click goes to its time, a drag paints a contact; where nothing can be painted, it scrubs. */
+function painter(row: Row) {
+  const lane = (event: PointerEvent) => event.currentTarget as HTMLElement;
+  return {
+    onPointerDown: (event: PointerEvent) => {
+      if (event.target !== lane(event) || event.button !== 0) return;
+      lane(event).setPointerCapture(event.pointerId);
+      pressed = event.clientX;
+      if (row.paint) beginPaint(row, timeOf(event, lane(event)));
+      else goTo(timeOf(event, lane(event)));
+    },
+    onPointerMove: (event: PointerEvent) => {
+      if (!lane(event).hasPointerCapture(event.pointerId) || !event.buttons) return;
+      if (!row.paint) goTo(timeOf(event, lane(event)));
+      else if (brush.value?.change || Math.abs(event.clientX - pressed) >= SLIP) paintTo(timeOf(event, lane(event)));
+    },
+    onPointerUp: (event: PointerEvent) => {
+      if (event.target !== lane(event) || !lane(event).hasPointerCapture(event.pointerId) || !row.paint) return;
+      const begun = brush.value !== null;
+      if (!endPaint() && begun && Math.abs(event.clientX - pressed) < SLIP) {
+        goTo(timeOf(event, lane(event)));
+        rowKey.value = row.key;
+      }
+    },
+    onPointerCancel: () => stopPaint(),
+  };
+}
+
+/** The border between names and lanes, moved by dragging or with the arrow keys. */
+function Heads() {
+  const { heads } = view.value;
+  const set = (size: number) => look({ heads: Math.round(Math.min(Math.max(size, 110), 420)) });
+  return (
+    <div
+      class="heads"
+      role="separator"
+      tabIndex={0}
+      aria-label="Width of the names"
+      aria-orientation="vertical"
+      aria-valuenow={heads}
+      aria-valuemin={110}
+      aria-valuemax={420}
+      onPointerDown={(event) => event.currentTarget.setPointerCapture(event.pointerId)}
+      onPointerMove={(event) => {
+        const left = (event.currentTarget.parentElement as HTMLElement).getBoundingClientRect().left;
+        if (event.currentTarget.hasPointerCapture(event.pointerId)) set(event.clientX - left);
+      }}
+      onKeyDown={(event) => {
+        if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
+        set(heads + (event.key === "ArrowRight" ? 20 : -20));
+        event.preventDefault();
+      }}
+    />
+  );
 }
 
 /** Moved without laying the page out again: it goes on with every picture. */
@@ -165,27 +302,18 @@ function Playhead() {
 
 /** Show a shorter or longer span around a time; a factor of 0 shows all. */
 function zoom(factor: number, around = clock.time.value): void {
-  const [from, to] = span.value;
-  const length = duration();
-  const width = Math.max((to - from) * factor, 8 / (state.value?.fps || 30));
-  if (factor === 0 || width >= length) return look({ span: null });
-  const share = Math.min(Math.max((around - from) / (to - from), 0), 1);
-  const start = Math.min(Math.max(around - share * width, 0), length - width);
-  look({ span: [start, start + width] });
+  look({ span: zoomed(span.value, factor, around, duration(), state.value?.fps || 30) });
 }
 
 function slide(by: number): void {
-  const [from, to] = span.value;
-  if (!view.value.span) return;
-  const start = Math.min(Math.max(from + by, 0), duration() - (to - from));
-  look({ span: [start, start + to - from] });
+  if (view.value.span) look({ span: slid(span.value, by, duration()) });
 }
 
 function wheel(event: WheelEvent): void {
   const [from, to] = span.value;
   const ruler = (event.currentTarget as Element).querySelector(".ruler");
   const onRuler = (event.target as Element).closest(".ruler") !== null;
-  if (ruler && (event.ctrlKey || onRuler)) zoom(event.deltaY > 0 ? 1.25 : 0.8, timeAt(event, ruler));
+  if (ruler && (event.ctrlKey || onRuler)) zoom(event.deltaY > 0 ? 1.25 : 0.8, timeOf(event, ruler));
   else if (event.shiftKey || event.deltaX !== 0) slide(((event.deltaX || event.deltaY) / 800) * (to - from));
   else return;
   event.preventDefault();

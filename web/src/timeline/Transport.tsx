@@ -4,7 +4,8 @@ import { useEffect, useRef } from "preact/hooks";
 import { effect } from "@preact/signals";
 import { deeds } from "../keys";
 import { SPEEDS, goTo, step, toggle } from "../playback";
-import { clock, duration, selection, state, view } from "../store";
+import { clock, duration, look, selection, state, view } from "../store";
+import { chosenPaths } from "../view";
 
 const SHAPES = {
   first: "M3 3h2v10H3zM13 3v10L6 8z",
@@ -26,7 +27,8 @@ function Icon({ shape }: { shape: keyof typeof SHAPES }) {
 export function Transport({ zoom }: { zoom: (factor: number) => void }) {
   const playing = clock.playing.value;
   const idle = duration() <= 0;
-  const chosen = selection.value.kind === "track" && selection.value.path !== undefined;
+  const count = chosenPaths(selection.value).length;
+  const chosen = count > 0;
   return (
     <div class="transport">
       <div class="group" role="group" aria-label="Playing">
@@ -90,7 +92,7 @@ export function Transport({ zoom }: { zoom: (factor: number) => void }) {
       <div class="group" role="group" aria-label="Intervals">
         <button
           data-testid="add"
-          title="Add an interval like the chosen one at the playhead (+)"
+          title="Add a contact at the playhead to the chosen row (+); or drag over an empty place of a row"
           onClick={() => deeds.add()}
         >
           Add
@@ -104,12 +106,20 @@ export function Transport({ zoom }: { zoom: (factor: number) => void }) {
           Cut
         </button>
         <button
+          data-testid="join"
+          title="Join the chosen intervals, or the chosen one and the next (Shift C)"
+          disabled={!chosen}
+          onClick={() => deeds.join()}
+        >
+          Join
+        </button>
+        <button
           data-testid="delete"
-          title="Delete the chosen interval (Delete)"
+          title={count > 1 ? `Delete the ${count} chosen intervals (Delete)` : "Delete the chosen interval (Delete)"}
           disabled={!chosen}
           onClick={() => deeds.remove()}
         >
-          Delete
+          Delete{count > 1 ? ` ${count}` : ""}
         </button>
       </div>
       <div class="group" role="group" aria-label="Zoom">
@@ -123,6 +133,17 @@ export function Transport({ zoom }: { zoom: (factor: number) => void }) {
           All
         </button>
       </div>
+      <select
+        aria-label="Height of the rows"
+        title="Height of the rows"
+        data-testid="row-height"
+        value={String(view.value.rows)}
+        onChange={(event) => look({ rows: Number(event.currentTarget.value) })}
+      >
+        <option value="28">Low</option>
+        <option value="34">Mid</option>
+        <option value="48">High</option>
+      </select>
     </div>
   );
 }

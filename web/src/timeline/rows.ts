@@ -1,6 +1,7 @@
 /** The lines of the timeline: entries of the document, with what the last solve says of them. */
 
-import type { Change, Constraint, Contact, Json, Path, Result, State, Track } from "../protocol";
+import { shortened, commonPrefix } from "../names";
+import type { Body, Change, Constraint, Contact, Json, Path, Recipe, Result, State, Track, Vector } from "../protocol";
 
 export interface Entry {
   key: string;
@@ -16,48 +17,170 @@ export interface Entry {
   track: Track | null;
 }
 
+/** The point of a source's body that contacts of a row are of. */
+export interface Paint {
+  point: string;
+  joint: string;
+  offset: Vector;
+  /** Empty where there is one actor. */
+  actor: string;
+}
+
 export interface Row {
   key: string;
+  /** As short as it can be. */
   label: string;
+  /** The whole name. */
+  name: string;
+  /** The limb, or what else it belongs to. */
+  group: string;
   kind: string;
+  /** What can be painted on it; null: nothing. */
+  paint: Paint | null;
   entries: Entry[];
 }
 
-export function rowsOf(state: State, result: Result | null, dragged: Change[] | null): Row[] {
-  const { recipe, mode } = state.document;
-  const rows: Row[] = [];
+export const CONSTRAINTS = "Constraints";
+export const SETTINGS = "From the options";
+
+/** The rows in order: limbs with their points, constraints, what follows from the options. `more` names further points
+ * of sources to paint on, as `actor/name`. */
+export function rowsOf(state: State, result: Result | null, dragged: Change[] | null, more: string[] = []): Row[] {
+  const { mode } = state.document;
+  const recipe = dragged ? applied(state.document.recipe, dragged) : state.document.recipe;
+  const rows = new Map<string, Row>();
   if (mode === "retarget") {
-    const several = recipe.actor.length > 1;
+    for (const row of pointRows(state, recipe, more)) rows.set(row.key, row);
     recipe.contact.forEach((contact, number) => {
-      const label = several && contact.actor ? `${contact.actor}: ${contact.point}` : contact.point;
       const path = ["recipe", "contact", number];
-      put(rows, `contact/${label}`, label, "contact", entryOf(state, result, contact, path, label));
+      const row = rows.get(keyOf(contact.actor ?? firstActor(recipe), contact.point, recipe));
+      row?.entries.push(entryOf(state, result, contact, path, row.label));
     });
-    recipe.constraint.forEach((constraint, number) => {
-      const label = several ? `${actorOf(constraint) ?? recipe.actor[0].name}: ${named(constraint)}` : named(constraint);
-      const path = ["recipe", "constraint", number];
-      put(rows, path.join("/"), label, constraint.kind, entryOf(state, result, constraint, path, label));
-    });
+    constraintRows(state, recipe, result).forEach((row) => rows.set(row.key, row));
   }
   for (const track of result?.tracks ?? []) {
     if (track.path !== null && mode === "retarget") continue;
     const label = track.point ?? track.label;
-    put(rows, `${track.kind}/${track.actor}/${label}`, label, track.kind, derived(track));
+    const key = `${track.kind}/${track.actor}/${label}`;
+    const group = track.kind === "floor" || track.kind === "limits" ? SETTINGS : "Contacts";
+    if (!rows.has(key)) rows.set(key, { key, label, name: label, group, kind: track.kind, paint: null, entries: [] });
+    rows.get(key)?.entries.push(derived(track));
   }
-  return dragged ? rows.map((row) => ({ ...row, entries: row.entries.map((entry) => moved(entry, dragged)) })) : rows;
+  return ordered([...rows.values()]);
 }
 
-function put(rows: Row[], key: string, label: string, kind: string, entry: Entry): void {
-  const row = rows.find((each) => each.key === key);
-  if (row) row.entries.push(entry);
-  else rows.push({ key, label, kind, entries: [entry] });
+const ORDER = ["Left leg", "Right leg", "Left arm", "Right arm", "Body"];
+
+/** Limbs of people first, other limbs as they come, then the rest. */
+function ordered(rows: Row[]): Row[] {
+  const rank = ({ group }: Row) => {
+    const known = ORDER.findIndex((limb) => group.endsWith(limb));
+    return group === SETTINGS ? 99 : group === CONSTRAINTS ? 98 : known < 0 ? 50 : known;
+  };
+  const actors = [...new Set(rows.map((row) => row.group.split(": ")[0]))];
+  const whose = ({ group }: Row) => (group.includes(": ") ? actors.indexOf(group.split(": ")[0]) : 0);
+  return rows
+    .map((row, number) => ({ row, number }))
+    .sort((a, b) => whose(a.row) - whose(b.row) || rank(a.row) - rank(b.row) || a.number - b.number)
+    .map(({ row }) => row);
 }
 
-function named(constraint: Constraint): string {
+// ---------------------------------------------------------------------------------------------------------- points
+
+function firstActor(recipe: Recipe): string {
+  return recipe.actor[0]?.name ?? "";
+}
+
+function keyOf(actor: string, point: string, recipe: Recipe): string {
+  return `contact/${recipe.actor.length > 1 ? actor : ""}/${point}`;
+}
+
+/** A row for each point that the body usually touches with, that a contact is of, or that was asked for. */
+function pointRows(state: State, recipe: Recipe, more: string[]): Row[] {
+  const several = recipe.actor.length > 1;
+  return state.bodies
+    .filter((body) => body.which.startsWith("source"))
+    .flatMap((body) => {
+      const actor = several ? body.which.slice(body.which.indexOf(":") + 1) : "";
+      const held = recipe.contact.filter((contact) => !several || (contact.actor ?? firstActor(recipe)) === actor);
+      const points = [
+        ...(body.touches ?? []),
+        ...held.map(({ point, joint, offset }) => ({ point, joint: joint ?? point, offset: offset ?? [0, 0, 0] })),
+        ...more.flatMap((key) => {
+          const name = key.slice(key.indexOf("/") + 1);
+          const at = key.startsWith(`${actor}/`) ? placeOn(body, name) : null;
+          return at ? [{ point: name, ...at }] : [];
+        }),
+      ];
+      const unique = [...new Map(points.map((each) => [each.point, each])).values()];
+      return unique.map((each) => pointRow(body, { ...each, actor }, recipe));
+    });
+}
+
+/** The joint that a joint or end of a body is on; where on it an end is, the server knows. */
+function placeOn(body: Body, name: string): { joint: string; offset: Vector } | null {
+  if (body.joints.some((joint) => joint.name === name)) return { joint: name, offset: [0, 0, 0] };
+  const end = body.ends.find((each) => each.name === name);
+  return end ? { joint: body.joints[end.joint].name, offset: end.offset ?? [0, 0, 0] } : null;
+}
+
+function pointRow(body: Body, paint: Paint, recipe: Recipe): Row {
+  const prefix = commonPrefix(body.joints.map((joint) => joint.name));
+  const limb = limbOf(body, paint.joint);
+  return {
+    key: keyOf(paint.actor, paint.point, recipe),
+    label: shortened(paint.point, [prefix].filter(Boolean)),
+    name: paint.actor ? `${paint.actor}: ${paint.point}` : paint.point,
+    group: paint.actor ? `${paint.actor}: ${limb}` : limb,
+    kind: "contact",
+    paint,
+    entries: [],
+  };
+}
+
+/** The limb that a joint belongs to: by its role, else by the bone with which its chain leaves the trunk. */
+export function limbOf(body: Body, joint: string): string {
+  let at = body.joints.findIndex((each) => each.name === joint);
+  let below = at;
+  while (at >= 0) {
+    const role = body.joints[at].role;
+    const side = role?.startsWith("left_") ? "Left" : role?.startsWith("right_") ? "Right" : "";
+    if (side && role) return `${side} ${/leg|foot|toe/.test(role) ? "leg" : "arm"}`;
+    if (role || body.joints[at].parent < 0) break;
+    below = at;
+    at = body.joints[at].parent;
+  }
+  if (at < 0 || below === at) return "Body";
+  return shortened(body.joints[below].name, [commonPrefix(body.joints.map((each) => each.name))].filter(Boolean));
+}
+
+// ----------------------------------------------------------------------------------------------------- constraints
+
+function constraintRows(state: State, recipe: Recipe, result: Result | null): Row[] {
+  const several = recipe.actor.length > 1;
+  const prefixes = state.bodies.map((body) => commonPrefix(body.joints.map((joint) => joint.name))).filter(Boolean);
+  return recipe.constraint.map((constraint, number) => {
+    const name = named(constraint, (point) => point);
+    const label = named(constraint, (point) => shortened(point, prefixes));
+    const path = ["recipe", "constraint", number];
+    const whose = several ? `${actorOf(constraint) ?? firstActor(recipe)}: ` : "";
+    return {
+      key: path.join("/"),
+      label: `${whose}${label}`,
+      name: `${whose}${name}`,
+      group: CONSTRAINTS,
+      kind: constraint.kind,
+      paint: null,
+      entries: [entryOf(state, result, constraint, path, label)],
+    };
+  });
+}
+
+function named(constraint: Constraint, shown: (point: string) => string): string {
   if (typeof constraint.name === "string" && constraint.name) return constraint.name;
-  const ref = constraint.point as string | { point?: Json } | undefined;
+  const ref = (constraint.point ?? constraint.first) as string | { point?: Json } | undefined;
   const point = typeof ref === "string" ? ref : typeof ref?.point === "string" ? ref.point : "";
-  return point ? `${constraint.kind} · ${point}` : constraint.kind;
+  return point ? `${constraint.kind} · ${shown(point)}` : constraint.kind;
 }
 
 /** Whose point or joint a constraint is about, where it says so. */
@@ -68,6 +191,8 @@ function actorOf(constraint: Constraint): string | null {
   }
   return null;
 }
+
+// --------------------------------------------------------------------------------------------------------- entries
 
 function entryOf(state: State, result: Result | null, held: Contact | Constraint, path: Path, label: string): Entry {
   const start = Math.max(held.start ?? 0, 0);
@@ -109,14 +234,18 @@ function derived(track: Track): Entry {
   };
 }
 
-function moved(entry: Entry, changes: Change[]): Entry {
-  const within = changes.filter(({ op, path }) => op === "set" && entry.path?.every((key, at) => path[at] === key));
-  return within.reduce((each, { path, value }) => {
-    const field = path[path.length - 1];
-    return field === "start" || field === "end" || field === "instants"
-      ? { ...each, [field]: value, always: false }
-      : each;
-  }, entry);
+/** Lists of the recipe as the changes of a drag make them. */
+export function applied(recipe: Recipe, changes: Change[]): Recipe {
+  const lists = { contact: [...recipe.contact], constraint: [...recipe.constraint] };
+  for (const { op, path, value } of changes) {
+    const list = lists[path[1] as "contact" | "constraint"] as unknown as { [field: string]: Json }[] | undefined;
+    const number = Number(path[2]);
+    if (path[0] !== "recipe" || !list || !Number.isInteger(number)) continue;
+    if (path.length === 3 && op === "insert") list.splice(number, 0, value as { [field: string]: Json });
+    else if (path.length === 3 && op === "remove") list.splice(number, 1);
+    else if (path.length === 4 && op === "set" && list[number]) list[number] = { ...list[number], [path[3]]: value as Json };
+  }
+  return { ...recipe, ...lists };
 }
 
 /** The worst violation of a row's entries in each bin, in tolerances; `frames` is how many the motion has. */

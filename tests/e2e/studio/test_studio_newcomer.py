@@ -1,0 +1,127 @@
+"""A newcomer's path: own files, a footplant deleted and painted, a hand pinned to a box, a bone pair, an export."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from understudy import read, samples, write
+from understudy.base.quaternion import multiply, rotate
+from understudy.figure.motion import Motion, rest_motion
+
+pytestmark = pytest.mark.xdist_group("studio")
+
+FRAME = 1 / 30
+
+
+def places(motion: Motion, joint: str) -> np.ndarray:
+    """(F, 3) the path of a joint, by this test's own kinematics: down the chain from the root."""
+    skeleton = motion.skeleton
+    chain = [skeleton.names.index(joint)]
+    while skeleton.parents[chain[-1]] >= 0:
+        chain.append(int(skeleton.parents[chain[-1]]))
+    chain.reverse()
+    # Below the root a file may move a joint, too.
+    offsets = skeleton.offsets if motion.offsets is None else motion.offsets
+    offsets = np.broadcast_to(offsets, (motion.num_frames, *skeleton.offsets.shape))
+    position, rotation = motion.root.copy(), multiply(skeleton.rest[chain[0]], motion.rotations[:, chain[0]])
+    for index in chain[1:]:
+        position = position + rotate(rotation, offsets[:, index])
+        rotation = multiply(rotation, multiply(skeleton.rest[index], motion.rotations[:, index]))
+    return position
+
+
+def hand_over(desk: Any, path: Path, role: str) -> None:
+    desk.at("upload").set_input_files(path)
+    desk.at(f"open-as-{role}").click()
+    desk.until(f"JSON.stringify(state.value.document.recipe.actor).includes('{path.name}')")
+    desk.settle()
+
+
+def plants(desk: Any, point: str) -> list[tuple[int, dict[str, Any]]]:
+    listed = enumerate(desk.document["recipe"]["contact"])
+    return sorted(((n, c) for n, c in listed if c["point"] == point), key=lambda entry: entry[1]["start"])
+
+
+def test_a_newcomer_gets_a_motion_right(desk: Any, server: Any, tmp_path: Path) -> None:
+    write(samples.motion("walk", fps=30.0, seconds=2.5).motion, tmp_path / "mine.bvh")
+    write(rest_motion(samples.character("other")), tmp_path / "hero.glb")
+    desk.panel("files")
+    hand_over(desk, tmp_path / "mine.bvh", "source")
+    hand_over(desk, tmp_path / "hero.glb", "target")
+    # A wrong footplant is deleted, and one that is missing now is painted over the empty row.
+    point = next(c["point"] for c in desk.document["recipe"]["contact"] if 0.6 < c["start"] < 1.2)
+    number, plant = next(entry for entry in plants(desk, point) if 0.6 < entry[1]["start"] < 1.2)
+    count = len(desk.document["recipe"]["contact"])
+    desk.page.locator(f'[data-path="recipe/contact/{number}"]').click()
+    desk.at("delete").click()
+    desk.until(f"state.value.document.recipe.contact.length === {count - 1}")
+    desk.settle()
+    lane = desk.at(f"lane-{point}").bounding_box()
+    x = [lane["x"] + lane["width"] * plant[key] / desk.value("state.value.duration") for key in ("start", "end")]
+    desk.page.mouse.move(x[0], lane["y"] + 12)
+    desk.page.mouse.down()
+    desk.page.mouse.move(x[1], lane["y"] + 12, steps=5)
+    desk.page.mouse.up()
+    desk.until(f"state.value.document.recipe.contact.length === {count}")
+    desk.settle()
+    assert desk.document["recipe"]["contact"][-1]["on"] == "floor"
+    # One bone pair is set by hand.
+    pairs = {str(each["source"]): each["target"] for each in desk.value("state.value.correspondence.pairs")}
+    desk.panel("correspondence")
+    desk.at("bone-source-Head").click()
+    desk.at(f"bone-target-{pairs['Head']}").click()
+    desk.at("pair-bones").click()
+    desk.until("state.value.document.pairs?.some((pair) => String(pair.source) === 'Head')")
+    desk.settle()
+    # A box is put at a hand, dragged by its arrows, and the hand is pinned to it.
+    hand = pairs["LeftHand"]
+    desk.go_to(2.0)
+    desk.page.wait_for_timeout(300)
+    at = desk.value(f"screen('result', '{hand}')")
+    desk.page.mouse.click(at["x"], at["y"])
+    desk.until(f"selection.value.joint === '{hand}'")
+    desk.panel("inspector")
+    desk.unfold("Props")
+    desk.at("add-prop").click()
+    desk.until("state.value.props.length === 1 && selection.value.kind === 'prop'")
+    desk.settle()
+    first = desk.document["recipe"]["prop"][0]["positions"][0]
+    desk.page.wait_for_timeout(300)
+    desk.page.mouse.move(at["x"], at["y"])
+    desk.page.mouse.down()
+    desk.page.mouse.move(at["x"] + 8, at["y"] - 12, steps=6)
+    desk.page.mouse.up()
+    desk.until(f"state.value.document.recipe.prop[0].positions[0][1] !== {first[1]}")
+    desk.settle()
+    box = np.array(desk.document["recipe"]["prop"][0]["positions"][0])
+    assert 0.005 < np.linalg.norm(box - first) < 0.3
+    desk.page.keyboard.down("Control")
+    at = desk.value(f"screen('result', '{hand}')")
+    desk.page.mouse.click(at["x"], at["y"])
+    desk.page.keyboard.up("Control")
+    desk.until(f"selection.value.joint === '{hand}' && selection.value.prop === 'box1'")
+    desk.at("pin-box1").click()
+    desk.until("state.value.document.recipe.constraint.length === 1")
+    desk.settle()
+    (pin,) = desk.document["recipe"]["constraint"]
+    desk.picture("newcomer")
+    out = server.work / "right.bvh"
+    desk.panel("files")
+    desk.unfold("Write into a folder")
+    desk.at("export-path").fill(str(out))
+    desk.at("export-write").click()
+    desk.until("document.querySelector('[data-testid=export-said]').textContent.includes('Written')")
+    motion = read(out).motion
+    assert motion is not None
+    times = np.arange(motion.num_frames) / motion.fps
+    held = (times >= pin["start"] - 1e-6) & (times <= pin["end"] + 1e-6)
+    assert np.linalg.norm(places(motion, hand)[held] - box, axis=-1).max() < 0.01
+    # While the painted plant holds, the joint of its foot drifts by no more than a foot rolls over its point.
+    foot = pairs[desk.document["recipe"]["contact"][-1]["joint"]]
+    stands = (times >= plant["start"] + FRAME) & (times <= plant["end"] - FRAME)
+    steps = np.linalg.norm(np.diff(places(motion, foot)[stands][:, [0, 2]], axis=0), axis=-1)
+    assert steps.mean() * motion.fps < 0.35
