@@ -21,6 +21,7 @@ SHORTFALLS = {
     "tests/paper/test_lommers13.py::test_what_can_be_solved_is_solved[09]": EXACT,
     "tests/paper/test_lommers13.py::test_what_is_not_good_is_as_the_page_says": SPEED,
     "tests/paper/test_lommers13.py::test_legs_cross_and_elbows_shake_no_more_than_the_page_says": SPEED,
+    "tests/unit/test_benchmarks_peers.py::test_bodies_show_who_skates_and_who_shakes": SPEED,
     "tests/unit/test_benchmarks_peers.py::test_clean_motion_has_no_defects": SPEED,
     "tests/unit/test_benchmarks_peers.py::test_robot_without_mink_is_compared_with_what_is_there": SPEED,
     "tests/unit/test_metrics_defects.py::test_rigid_motion_of_the_world_changes_nothing[slide]": METRIC,

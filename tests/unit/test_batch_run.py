@@ -247,16 +247,17 @@ def test_the_skin_option_measures_with_the_target_s_skin(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from understudy.metrics import base as metrics
+    from understudy.metrics.comparison import Comparison
 
     write(samples.character("child"), tmp_path / "child.glb")
     num_meshes = []
 
-    def recorded(*motions: Any, meshes: Any = (), **more: Any) -> Any:
-        num_meshes.append(len(meshes))
-        return evaluate(*motions, meshes=meshes, **more)
+    def recorded(case: Comparison) -> Any:
+        num_meshes.append(len(case.meshes))
+        return evaluate(case)
 
-    evaluate = metrics.evaluate
-    monkeypatch.setattr(metrics, "evaluate", recorded)
+    evaluate = metrics.evaluate_comparison
+    monkeypatch.setattr(metrics, "evaluate_comparison", recorded)
     target = str(tmp_path / "child.glb")
     assert {row["output"] for row in run(target)} == {"a/walk.glb", "b/deep/walk.glb"}
     assert num_meshes == [0, 0]

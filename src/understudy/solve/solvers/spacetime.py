@@ -48,9 +48,10 @@ LIMB_SMOOTHING_SECONDS, SMOOTHING_SECONDS = 0.1, 0.06
 over this time, second differences cost as much as the keys themselves. Without the first, a limb swings wide of its way
 beside a contact. With half of the second, knees have spikes where contacts begin; with 0.1 s, feet move too early."""
 
-TRUNK_SPACING_FACTOR = 1.5
-"""The factor on the spacing of the keys of root and trunk in the band-limited level. A head far above the hips shows
-every change of them, and at 30 frames per second it would jump off its path; with 2, limbs have too much to make up."""
+TRUNK_SPACING_FACTOR, MAX_TRUNK_SPACING = 3.0, 0.4
+"""The factor on the spacing of the keys of root and trunk in the band-limited level, and the seconds between them up to
+which it holds. A head far above the hips shows every change of them: with 2 and less, hips and head of a smooth walk at
+30 frames per second jump off their paths. With more seconds, limbs have too much to make up."""
 
 LIMBLESS_STIFFNESS = 5e6
 """The stiffness of the last level of a body without limbs, which moves as a whole at every frame."""
@@ -572,17 +573,18 @@ class Spacetime(Solver):
         groups = groups if groups and (level.spacing or roughness) else (np.arange(len(problem.metric)),)
         factors: Array = np.ones(len(groups))
         if level.spacing and not level.limbs:
-            factors, group_of_coordinate = np.unique(self._spacing_factors(problem), return_inverse=True)
+            factors, group_of_coordinate = np.unique(self._spacing_factors(problem, level.spacing), return_inverse=True)
             groups = tuple(np.flatnonzero(group_of_coordinate == i) for i in range(len(factors)))
         bases = {factor: self._basis(problem, level, factor) for factor in set(factors.tolist())}
         of_groups = tuple(bases[factor] for factor in factors.tolist())
         all_curves = Curves(bases=of_groups, groups=groups, cost=problem.metric, roughness=roughness)
         return all_curves.at(sample.frames), all_curves
 
-    def _spacing_factors(self, problem: Problem) -> Array:
-        """(D,) the factor on the key spacing of each coordinate in a band-limited level."""
+    def _spacing_factors(self, problem: Problem, spacing: float) -> Array:
+        """(D,) the factor on the key spacing of each coordinate in a band-limited level with a spacing in seconds."""
         is_limb = limb_coordinates(problem)
-        factors = np.where(is_limb, 1.0, TRUNK_SPACING_FACTOR) if is_limb.any() else np.ones(len(is_limb))
+        of_trunk = np.clip(MAX_TRUNK_SPACING / spacing, 1.0, TRUNK_SPACING_FACTOR)
+        factors = np.where(is_limb, 1.0, of_trunk) if is_limb.any() else np.ones(len(is_limb))
         if self.slower:
             self._check_slower(problem)
             factors *= np.concatenate([_slower_factors(body, self.slower) for body in problem.bodies])
