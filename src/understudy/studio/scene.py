@@ -20,7 +20,7 @@ from understudy.figure.measures import height
 from understudy.figure.motion import Motion
 from understudy.figure.roles import roles
 from understudy.figure.skeleton import Point, Skeleton
-from understudy.figure.skin import Mesh
+from understudy.figure.skin import Mesh, strongest_joints
 from understudy.io import Clip
 from understudy.retarget.driver import ProgressCallback
 from understudy.samples import Prop
@@ -208,12 +208,10 @@ def skin_message(which: str, meshes: Sequence[Mesh], skeleton: Skeleton, bound: 
     if not skins:
         return None
     starts = np.cumsum([0, *(mesh.num_vertices for mesh in skins)])
-    joints, weights = zip(*(_strongest_joints(mesh) for mesh in skins), strict=True)
-    vertices = np.concatenate([mesh.vertices for mesh in skins])
-    faces = np.concatenate([mesh.triangles + start for mesh, start in zip(skins, starts[:-1], strict=True)])
+    joints, weights = zip(*(strongest_joints(mesh, JOINTS_PER_VERTEX) for mesh in skins), strict=True)
     # The page has one set of bind matrices: meshes bound otherwise are first converted to those of the first.
-    for mesh, first, last in zip(skins[1:], starts[1:-1], starts[2:], strict=True):
-        vertices[first:last] = _rebind(mesh, skins[0])
+    vertices = np.concatenate([mesh.rebound(skins[0]) for mesh in skins])
+    faces = np.concatenate([mesh.triangles + start for mesh, start in zip(skins, starts[:-1], strict=True)])
     arrays: dict[str, np.ndarray] = {
         "positions": vertices.astype(np.float32),
         "normals": vertex_normals(vertices, faces).astype(np.float32),
@@ -261,24 +259,6 @@ def vertex_normals(vertices: Array, faces: np.ndarray) -> Array:
         np.add.at(normals, faces[:, k], face_normals)
     length = np.linalg.norm(normals, axis=-1, keepdims=True)
     return np.where(length > 1e-12, normals / np.maximum(length, 1e-12), np.array([0.0, 1.0, 0.0]))
-
-
-def _strongest_joints(mesh: Mesh) -> tuple[np.ndarray, Array]:
-    """(V, 4) the joints with the largest weights of each vertex, and these weights, which sum to one."""
-    order = np.argsort(-mesh.weights, axis=1)[:, :JOINTS_PER_VERTEX]
-    joints, weights = np.take_along_axis(mesh.joints, order, 1), np.take_along_axis(mesh.weights, order, 1)
-    short = JOINTS_PER_VERTEX - joints.shape[1]
-    if short > 0:
-        joints, weights = np.pad(joints, ((0, 0), (0, short))), np.pad(weights, ((0, 0), (0, short)))
-    return joints, weights / weights.sum(axis=1, keepdims=True)
-
-
-def _rebind(mesh: Mesh, like: Mesh) -> Array:
-    """(V, 3) vertices of a mesh converted to the bind matrices of another."""
-    change = np.linalg.inv(like.joint_from_mesh) @ mesh.joint_from_mesh
-    points = np.concatenate([mesh.vertices, np.ones((mesh.num_vertices, 1))], axis=1)
-    moved = np.einsum("vkab,vb->vka", change[mesh.joints], points)
-    return np.einsum("vk,vka->va", mesh.weights, moved)[:, :3]
 
 
 Table = dict[str, Any]
