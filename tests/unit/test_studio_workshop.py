@@ -477,7 +477,8 @@ def _skinned_clip() -> Clip:
 def test_a_skin_is_sent_and_moves_with_the_joints(shop: DocumentSolver, base: Path) -> None:
     clip = _skinned_clip()
     understudy.write(clip, base / "dressed.glb")
-    wanted = document({"source": "sample:walk", "target": "dressed.glb"})
+    understudy.write(samples.motion("walk").motion, base / "bare.bvh")
+    wanted = document({"source": "bare.bvh", "target": "dressed.glb"})
     source, result = shop.view(wanted, base)["bodies"]
     assert source["mesh"] is None
     assert result["mesh"].startswith("mesh/result?v=")
