@@ -18,7 +18,7 @@ from understudy.base.quaternion import Array
 from understudy.base.records import cached, record
 from understudy.constraints.base import Constraint
 from understudy.correspondence.pairs import PointPair, check_structure
-from understudy.figure.bands import choose_spacing
+from understudy.figure.bands import choose_spacing, trunk_spacing
 from understudy.figure.contacts import Contact, contact_points, detect_contacts, detect_on_treadmill, leg_ratio
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
@@ -248,12 +248,20 @@ class Prepared:
             points = self.points or None
             driven = drive(actor.motion, actor.target, points, contacts=self.contacts, options=options, watch=watch)
             return Retargeted(prepared=self, solution=driven.solution, spacing=spacing)
-        solver = solver or make_solver(self.recipe.solver, self._solver_options(), spacing)
+        solver = solver or self._make_solver(spacing)
         if not self.recipe.constraints and self.plan.is_loop:
             solution = solve_loop(self.plan, solver, watch)
         else:
             solution = self.plan.solve(solver, watch)
         return Retargeted(prepared=self, solution=self._for_machines(solution, spacing), spacing=spacing)
+
+    def _make_solver(self, spacing: float) -> Solver:
+        """The recipe's solver with a key spacing in seconds. Contacts move root and trunk slowly; constraints of the
+        recipe move them where they are and nowhere else."""
+        options = self._solver_options()
+        if self.recipe.solver == "spacetime" and not self.recipe.constraints:
+            options = {"trunk_spacing": trunk_spacing(spacing), **options}
+        return make_solver(self.recipe.solver, options, spacing)
 
     def _for_machines(self, solution: Solution, spacing: float) -> Solution:
         """A solution in which robots keep their arms out of their bodies, and their joints within ranges and speeds."""

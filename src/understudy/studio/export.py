@@ -172,14 +172,15 @@ def _motion(solve_result: SolveResult, which: str) -> Motion:
 
 def recipe_paths(document: Document, path: Path) -> list[Path]:
     """The files that `save` writes: the recipe, and its map if it has bone pairs."""
+    if path.suffix.lower() != ".toml":
+        raise OptionError(f"A recipe is written as .toml; got `{path.name}`")
     has_map = document["pairs"] is not None and bool(document["recipe"]["actor"])
     return [path, path.with_name(f"{path.stem}.map.toml")] if has_map else [path]
 
 
 def save(document: Document, base: Path, path: Path) -> None:
     """Write the document's recipe, and its bone pairs as a map file next to it."""
-    if path.suffix.lower() != ".toml":
-        raise OptionError(f"A recipe is written as .toml; got `{path.name}`")
+    recipe_paths(document, path)
     recipe = relative_to_folder(recipe_from(document["recipe"], base), path.parent)
     if document["pairs"] is not None and recipe.actors:
         map_path = path.with_name(f"{path.stem}.map.toml")

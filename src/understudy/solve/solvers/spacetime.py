@@ -48,11 +48,6 @@ LIMB_SMOOTHING_SECONDS, SMOOTHING_SECONDS = 0.1, 0.06
 over this time, second differences cost as much as the keys themselves. Without the first, a limb swings wide of its way
 beside a contact. With half of the second, knees have spikes where contacts begin; with 0.1 s, feet move too early."""
 
-TRUNK_SPACING_FACTOR, MAX_TRUNK_SPACING = 3.0, 0.4
-"""The factor on the spacing of the keys of root and trunk in the band-limited level, and the seconds between them up to
-which it holds. A head far above the hips shows every change of them: with 2 and less, hips and head of a smooth walk at
-30 frames per second jump off their paths. With more seconds, limbs have too much to make up."""
-
 LIMBLESS_STIFFNESS = 5e6
 """The stiffness of the last level of a body without limbs, which moves as a whole at every frame."""
 
@@ -323,6 +318,8 @@ class Spacetime(Solver):
     """Metres or radians: one-sided residuals above minus this margin are active."""
     slower: dict[str, float] | None = None
     """By joint name, a factor on the key spacing of the joint at every level."""
+    trunk_spacing: float | None = None
+    """Seconds between the keys of root and trunk in the band-limited level; `spacing` if not given."""
 
     knots: tuple[float, ...] = ()
     """Seconds: the knots of the band-limited curves, in place of even spacing."""
@@ -583,8 +580,13 @@ class Spacetime(Solver):
     def _spacing_factors(self, problem: Problem, spacing: float) -> Array:
         """(D,) the factor on the key spacing of each coordinate in a band-limited level with a spacing in seconds."""
         is_limb = limb_coordinates(problem)
-        of_trunk = np.clip(MAX_TRUNK_SPACING / spacing, 1.0, TRUNK_SPACING_FACTOR)
-        factors = np.where(is_limb, 1.0, of_trunk) if is_limb.any() else np.ones(len(is_limb))
+        factors = np.ones(len(is_limb))
+        if self.trunk_spacing is not None and is_limb.any():
+            if not (np.isfinite(self.trunk_spacing) and self.trunk_spacing > 0.0):
+                raise OptionError(f"Expected a `trunk_spacing` above zero seconds, got {self.trunk_spacing}")
+            # Denser levels have denser keys of the trunk too.
+            widest = max(self.trunk_spacing / self.spacing, 1.0)
+            factors[~is_limb] = np.clip(self.trunk_spacing / spacing, 1.0, widest)
         if self.slower:
             self._check_slower(problem)
             factors *= np.concatenate([_slower_factors(body, self.slower) for body in problem.bodies])
