@@ -33,10 +33,10 @@ KEY_SPACING_FRAMES = {2: 4, 3: 8}
 Keys every 2 frames, which would follow level 1, are left out: with them hips and head jump in runs and cartwheels.
 Limbs have denser keys of their own."""
 
-TRUNK_SPACING_FACTOR, MAX_TRUNK_SPACING = 3.0, 0.4
-"""The factor on the key spacing of root and trunk, and the seconds that it never exceeds. A head far above the hips
-shows every change of them: with 2 and less, hips and head of a smooth walk at 30 frames per second jump off their
-paths. With more seconds, limbs have too much to make up."""
+TRUNK_SPACING = 12 / 30
+"""Seconds between the keys of root and trunk that suit any motion. A head far above the hips shows every change of
+them: with 8 frames at 30 Hz and less, hips and head of a smooth walk jump off their paths. With 24, limbs have too much
+to make up."""
 
 MIN_ENERGY_SHARE = 0.1
 """Share of the energy of all levels that a level and all faster ones together must exceed to set the key spacing.
@@ -127,11 +127,6 @@ def level_shares(motion: Motion) -> Array:
         energy += [np.vdot(level, level) / len(curves) for level in levels]
     total = float(energy.sum())
     return energy / total if total > MAX_STILL_ENERGY else np.zeros_like(energy)
-
-
-def trunk_spacing(spacing: float) -> float:
-    """Seconds between the keys of root and trunk, from those between the keys of limbs."""
-    return max(min(TRUNK_SPACING_FACTOR * spacing, MAX_TRUNK_SPACING), spacing)
 
 
 def choose_spacing(motion: Motion, *, follow: bool = False) -> float:

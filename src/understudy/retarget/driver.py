@@ -18,7 +18,7 @@ from understudy.base.quaternion import Array
 from understudy.base.records import cached, record
 from understudy.constraints.base import Constraint
 from understudy.correspondence.pairs import PointPair, check_structure
-from understudy.figure.bands import choose_spacing, trunk_spacing
+from understudy.figure.bands import TRUNK_SPACING, choose_spacing
 from understudy.figure.contacts import Contact, contact_points, detect_contacts, detect_on_treadmill, leg_ratio
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
@@ -256,11 +256,14 @@ class Prepared:
         return Retargeted(prepared=self, solution=self._for_machines(solution, spacing), spacing=spacing)
 
     def _make_solver(self, spacing: float) -> Solver:
-        """The recipe's solver with a key spacing in seconds. Contacts move root and trunk slowly; constraints of the
-        recipe move them where they are and nowhere else."""
+        """The recipe's solver with a key spacing in seconds.
+
+        Where the recipe leaves the spacing to the program, contacts move root and trunk slowly. Constraints of the
+        recipe move them near their times and nowhere else.
+        """
         options = self._solver_options()
-        if self.recipe.solver == "spacetime" and not self.recipe.constraints:
-            options = {"trunk_spacing": trunk_spacing(spacing), **options}
+        if self.recipe.solver == "spacetime" and self.recipe.spacing == AUTO and not self.recipe.constraints:
+            options = {"trunk_spacing": max(TRUNK_SPACING, spacing), **options}
         return make_solver(self.recipe.solver, options, spacing)
 
     def _for_machines(self, solution: Solution, spacing: float) -> Solution:
