@@ -258,11 +258,12 @@ class Prepared:
     def _make_solver(self, spacing: float) -> Solver:
         """The recipe's solver with a key spacing in seconds.
 
-        Where the recipe leaves the spacing to the program, contacts move root and trunk slowly. Constraints of the
-        recipe move them near their times and nowhere else.
+        Where the recipe leaves the spacing to the program, contacts move root and trunk slowly. Footplants that may not
+        move need faster changes of them, and constraints of the recipe move them near their times and nowhere else.
         """
-        options = self._solver_options()
-        if self.recipe.solver == "spacetime" and self.recipe.spacing == AUTO and not self.recipe.constraints:
+        options, recipe = self._solver_options(), self.recipe
+        is_free = recipe.options.plants != "fixed" and not recipe.constraints
+        if recipe.solver == "spacetime" and recipe.spacing == AUTO and is_free:
             options = {"trunk_spacing": max(TRUNK_SPACING, spacing), **options}
         return make_solver(self.recipe.solver, options, spacing)
 
