@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -108,11 +109,13 @@ def test_there_and_back_has_no_jump(load, walk):
 
 def test_growth_measures_every_way_in_a_process_of_its_own(load, walk):
     growth = load("retarget_growth")
+    # Two seconds are solved before: what those take and set free is used again, and only more than that counts.
+    longer = replace(walk, motion=growth.there_and_back(walk.motion, 8.0))
     for way in growth.WAYS:
-        seconds, megabytes, result = growth.in_process(way, walk, 1)
+        seconds, megabytes, result = growth.in_process(way, longer, 1)
         assert seconds > 0.0
         assert megabytes > 0.0
-        assert result == walk.motion.num_frames or way == "at once"
+        assert result == longer.motion.num_frames or way == "at once"
 
 
 def test_windows_agree_with_the_whole(load):
