@@ -23,7 +23,7 @@ from understudy.correspondence.carry import floor_carriers, put_on_floor, transf
 from understudy.correspondence.detached import attach, change_parents
 from understudy.correspondence.landing import Landing, find_landing, step_ratio
 from understudy.correspondence.pairs import ContactContext
-from understudy.figure.bands import choose_spacing
+from understudy.figure.bands import TRUNK_SPACING, choose_spacing
 from understudy.figure.contacts import Contact, Floor, contact_points, detect_contacts, find_floor
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import leg_length
@@ -206,7 +206,10 @@ class Stream:
         floor = self._floor_constraints(part, contacts, window_plan.starts[0]) if self.options.floor else ()
         constraints = (*(c for c in window_plan.constraints if c.name not in seam_names), *seam_plants, *floor)
         constraints = tuple(_from(c, back / self.fps) for c in constraints if len(c.frames(part.times[back:])))
-        solver = Spacetime(spacing=self.options.spacing or choose_spacing(part), hold=hold)
+        spacing = self.options.spacing or choose_spacing(part)
+        # As in a whole solve. After a held part, keys so wide could not follow for a second.
+        is_wide = self.options.spacing is None and self.options.plants != "fixed" and not np.isfinite(hold)
+        solver = Spacetime(spacing=spacing, hold=hold, trunk_spacing=max(TRUNK_SPACING, spacing) if is_wide else None)
         solution = replace(window_plan, starts=(start,), constraints=constraints).solve(solver)
         self._record_unmet(solution, begin)
         return solution.motion
