@@ -259,24 +259,30 @@ class Prepared:
         """The recipe's solver with a key spacing in seconds.
 
         Where the recipe leaves the spacing to the program, contacts move root and trunk slowly. Footplants that may not
-        move need faster changes of them, and constraints of the recipe move them near their times and nowhere else.
+        move and the few joints of a robot's legs need faster changes of them, and constraints of the recipe move them
+        near their times and nowhere else.
         """
         options, recipe = self._solver_options(), self.recipe
-        is_free = recipe.options.plants != "fixed" and not recipe.constraints
+        is_free = recipe.options.plants != "fixed" and not recipe.constraints and not self._has_robot
         if recipe.solver == "spacetime" and recipe.spacing == AUTO and is_free:
             options = {"trunk_spacing": max(TRUNK_SPACING, spacing), **options}
         return make_solver(self.recipe.solver, options, spacing)
 
+    @property
+    def _has_robot(self) -> bool:
+        """Whether a target is a robot."""
+        return any(getattr(actor.clip.layout, "is_robot", False) for actor in self.actors)
+
     def _for_machines(self, solution: Solution, spacing: float) -> Solution:
         """A solution in which robots keep their arms out of their bodies, and their joints within ranges and speeds."""
-        layouts: list[Any] = [actor.clip.layout for actor in self.actors]
-        if not any(getattr(layout, "is_robot", False) for layout in layouts):
+        if not self._has_robot:
             return solution
         from understudy.correspondence.detached import change_parents
         from understudy.retarget.machine import separate_arms, within_limits
 
         options, motions = self.recipe.options, list(solution.motions)
-        for i, (actor, layout) in enumerate(zip(self.actors, layouts, strict=True)):
+        for i, actor in enumerate(self.actors):
+            layout: Any = actor.clip.layout
             if getattr(layout, "is_robot", False) and actor.spec.moves:
                 motion = actor.on_given_tree(motions[i])
                 if options.collisions:

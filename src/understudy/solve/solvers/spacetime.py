@@ -357,6 +357,12 @@ class Spacetime(Solver):
         working_set = select_working_set(problem, bodies, LAYOUT_MARGINS * self.margin)
         state = State(problem, working_set)
         best = self._solve_levels(state, passes, budget, watch)
+        if best.unmet and self.trunk_spacing and not budget.spent:
+            # What a slow trunk cannot meet may hold with a faster one.
+            other = State(problem, working_set)
+            result = replace(self, trunk_spacing=None)._solve_levels(other, passes, budget, watch)
+            if len(result.unmet) < len(best.unmet):
+                best, state = result, other
         for first, denser in self._denser(state, passes, working_set):
             # What a wide band cannot meet may hold with denser keys [Gleicher98, sec. 3.6, step 5].
             if not best.unmet or budget.spent:
