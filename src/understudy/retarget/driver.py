@@ -21,7 +21,7 @@ from understudy.correspondence.pairs import PointPair, check_structure
 from understudy.figure.bands import TRUNK_SPACING, choose_spacing
 from understudy.figure.contacts import Contact, contact_points, detect_contacts, detect_on_treadmill, leg_ratio
 from understudy.figure.motion import Motion
-from understudy.figure.skeleton import Skeleton
+from understudy.figure.skeleton import JointKind, Skeleton
 from understudy.io.clip import Clip, write
 from understudy.retarget.actor import (
     ActorData,
@@ -259,23 +259,23 @@ class Prepared:
         """The recipe's solver with a key spacing in seconds.
 
         Where the recipe leaves the spacing to the program, contacts move root and trunk slowly. Footplants that may not
-        move and the few joints of a robot's legs need faster changes of them, and constraints of the recipe move them
-        near their times and nowhere else.
+        move and legs of hinges alone need faster changes of them, and constraints of the recipe move them near their
+        times and nowhere else.
         """
         options, recipe = self._solver_options(), self.recipe
-        is_free = recipe.options.plants != "fixed" and not recipe.constraints and not self._has_robot
+        is_free = recipe.options.plants != "fixed" and not recipe.constraints and not self._has_machine
         if recipe.solver == "spacetime" and recipe.spacing == AUTO and is_free:
             options = {"trunk_spacing": max(TRUNK_SPACING, spacing), **options}
         return make_solver(self.recipe.solver, options, spacing)
 
     @property
-    def _has_robot(self) -> bool:
-        """Whether a target is a robot."""
-        return any(getattr(actor.clip.layout, "is_robot", False) for actor in self.actors)
+    def _has_machine(self) -> bool:
+        """Whether a target has no ball joint, as robots have none."""
+        return any(JointKind.BALL not in actor.target.kinds for actor in self.actors)
 
     def _for_machines(self, solution: Solution, spacing: float) -> Solution:
         """A solution in which robots keep their arms out of their bodies, and their joints within ranges and speeds."""
-        if not self._has_robot:
+        if not any(getattr(actor.clip.layout, "is_robot", False) for actor in self.actors):
             return solution
         from understudy.correspondence.detached import change_parents
         from understudy.retarget.machine import separate_arms, within_limits
