@@ -27,7 +27,8 @@ G1_ARM = (
 # `-` stands for a part that the body does not have; bones of one part are separated by blanks.
 BODIES = {
     "robots/booster_t1.xml": (
-        "biped", "Trunk", {"head": "AAHead_yaw Head_pitch"},
+        # The file begins at the chest; the body begins at the pelvis below its waist.
+        "biped", "Waist", {"spine": "Trunk", "head": "AAHead_yaw Head_pitch"},
         "leg: Left_Hip_Pitch Left_Hip_Roll Left_Hip_Yaw / Left_Knee_Pitch / Left_Ankle_Pitch Left_Ankle_Roll",
         # In the T-pose of its file the axis called elbow pitch runs along the arm, and the one called yaw bends it.
         "arm: Left_Shoulder_Pitch Left_Shoulder_Roll Left_Elbow_Pitch / Left_Elbow_Yaw / -",
@@ -53,7 +54,7 @@ BODIES = {
         "arm: left_shoulder_pitch left_shoulder_roll left_shoulder_yaw / left_elbow / -",
     ),
     "robots/dm_humanoid.xml": (
-        "biped", "torso", {"head": "head"},
+        "biped", "abdomen_x", {"spine": "abdomen_y abdomen_z torso", "head": "head"},
         "leg: left_hip_x left_hip_z left_hip_y / left_knee / left_ankle_y left_ankle_x",
         "arm: left_shoulder1 left_shoulder2 / left_elbow / left_hand",
     ),
