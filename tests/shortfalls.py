@@ -41,6 +41,7 @@ SHORTFALLS = {
     "tests/real/test_characters_real.py::test_a_human_walk_on_every_humanoid[gltf/CesiumMan.glb]": NEAR,
     "tests/real/test_characters_real.py::test_a_human_walk_on_every_humanoid[gltf/quaternius_man_Casual.glb]": NEAR,
     "tests/real/test_characters_real.py::test_a_human_walk_on_every_humanoid[gltf/RobotExpressive.glb]": NEAR,
+    "tests/real/test_batch_real.py::test_results_are_those_of_retarget": DIGIT,
     "tests/real/test_metamorphic_real.py::test_written_in_another_way[131_03-zero pose changed-source]": TOUCH,
     "tests/real/test_metamorphic_real.py::test_written_in_another_way[131_03-helpers added-source]": TOUCH,
     "tests/real/test_metamorphic_real.py::test_written_in_another_way[131_03-balls as hinges-target]": TOUCH,
