@@ -301,9 +301,14 @@ class _Endpoints:
             solve_result = await self.session.finished_result()
             message = await asyncio.to_thread(solve_result.mesh, which)
         except UnderstudyError as error:
-            return JSONResponse({"error": error_table(error)}, status_code=404)
+            message, problem = None, error
+        else:
+            problem = RequestError(f"`{which}` has no skin")
+        if message is None and "v" in request.query_params:
+            # The page has drawn a scene that is no longer shown.
+            return Response(status_code=204)
         if message is None:
-            return JSONResponse({"error": error_table(RequestError(f"`{which}` has no skin"))}, status_code=404)
+            return JSONResponse({"error": error_table(problem)}, status_code=404)
         return Response(pack(*message), media_type="application/octet-stream")
 
     async def download(self, request: Request) -> Response:

@@ -52,6 +52,7 @@ export class Figure {
   private async load(url: string): Promise<void> {
     try {
       const skin = await fetchSkin(url);
+      if (!skin) return;
       this.skin = skin;
       this.group.add(skin.mesh);
       if (this.paintNow) this.paint(this.paintNow);

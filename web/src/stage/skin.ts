@@ -22,8 +22,10 @@ const TURN = new Quaternion();
 const PALE = new Color("#e4ddd6");
 const SIZE = new Vector3(1, 1, 1);
 
-export async function fetchSkin(url: string): Promise<Skin> {
+/** The skin at an address; null if the scene with it is no longer shown. */
+export async function fetchSkin(url: string): Promise<Skin | null> {
   const answer = await fetch(address(url));
+  if (answer.status === 204) return null;
   if (!answer.ok) throw new Error(`the skin at ${url} could not be fetched (${answer.status})`);
   return new Skin(unpack(await answer.arrayBuffer())[1]);
 }
