@@ -96,7 +96,7 @@ def test_an_animation_of_a_character_is_a_source_too(hero: Path, tmp_path: Path)
     assert clip.motion is not None
     assert clip.motion.num_frames == 15
     assert len(clip.clips) == 1
-    assert clip.meshes[0].name == "bones"
+    assert clip.meshes[0].name == "skin"
     result = run("retarget", f"{hero}#Run", "sample:child", "-o", out)
     assert result.exit_code == 2
     assert "holds no animation `Run`" in result.stderr

@@ -160,6 +160,16 @@ def test_contacts_by_keys_alone(walk: Any) -> None:
     walk.settle()
 
 
+def settled(desk: Any, what: str, side: str, expected: float) -> float:
+    """The width or height of a part of the timeline, once it is as expected or after three seconds."""
+    for _ in range(30):
+        size = float(desk.page.locator(f".timeline {what}").first.bounding_box()[side])
+        if abs(size - expected) <= 1.0:
+            break
+        desk.page.wait_for_timeout(100)
+    return size
+
+
 def test_rows_are_grouped_named_and_resized(desk: Any, server: Any) -> None:
     clip = rename_joints(Clip.of(sample_scene("sample:walk")[0].motion), add="mixamorig:")
     write(clip, server.work / "mixamo.bvh")
@@ -182,9 +192,9 @@ def test_rows_are_grouped_named_and_resized(desk: Any, server: Any) -> None:
     desk.page.get_by_label("Width of the names").focus()
     for _ in range(3):
         desk.page.keyboard.press("ArrowRight")
-    assert desk.page.locator(".timeline .head").first.bounding_box()["width"] == pytest.approx(width + 60, abs=2)
+    assert settled(desk, ".head", "width", width + 60) == pytest.approx(width + 60, abs=2)
     desk.at("row-height").select_option("48")
-    assert desk.page.locator(".timeline .track").first.bounding_box()["height"] == pytest.approx(48, abs=1)
+    assert settled(desk, ".track", "height", 48.0) == pytest.approx(48, abs=1)
     desk.at("row-height").select_option("34")
 
 
