@@ -396,7 +396,7 @@ def spoil(motion: Motion, how: str) -> Motion:
     [
         ("frozen", "stands still while the source moves"),
         ("mirrored", "is mirrored: its left does what the source's right does"),
-        ("turned", "faces the other way: 1[78][0-9] degrees from where the source faces"),
+        ("turned", "faces the other way: (179|180) degrees from where the source faces"),
         ("off limits", "is off its joint limits: `LeftLeg` is 60 degrees beyond its range most of the time"),
         ("sliding", "is without its source's contacts: 100% of what should stand does not stay there"),
     ],
