@@ -80,12 +80,24 @@ class Curves:
         count = basis.num_keys
         if not self.roughness:
             return np.ones((count, 1))
-        band = np.zeros((count, 3))
         # A key that moves nothing stays zero, so that the change sets in smoothly beside it.
-        band[:, 0] = np.where(basis.gather(np.ones((len(basis.first), 1)))[:, 0] > 0.0, 1.0, HELD_KEY_COST)
-        for a, b, factor in ((0, 0, 1.0), (1, 1, 4.0), (2, 2, 1.0), (0, 1, -2.0), (1, 2, -2.0), (0, 2, 1.0)):
-            band[a : max(count - 2 + a, 0), b - a] += self.roughness * factor
-        return band
+        is_moving = basis.gather(np.ones((len(basis.first), 1)))[:, 0] > 0.0
+        return roughness_costs(np.where(is_moving, 1.0, HELD_KEY_COST), self.roughness)
+
+
+def roughness_costs(costs: Array, roughness: float) -> Array:
+    """(n, 3) the band of the matrix of the costs (n,) of values, and of a cost of their second differences."""
+    band = np.zeros((len(costs), 3))
+    band[:, 0] = costs
+    for a, b, factor in ((0, 0, 1.0), (1, 1, 4.0), (2, 2, 1.0), (0, 1, -2.0), (1, 2, -2.0), (0, 2, 1.0)):
+        band[a : max(len(costs) - 2 + a, 0), b - a] += roughness * factor
+    return band
+
+
+def fast_part(values: Array, fps: float, seconds: float) -> Array:
+    """(n, ...) what values (n, ...) have besides their smooth part: the changes over less than some seconds."""
+    costs = roughness_costs(np.ones(len(values)), (seconds * fps) ** 4)
+    return values - solve_factored(cholesky_factor(costs), values)
 
 
 @record

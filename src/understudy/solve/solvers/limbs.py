@@ -22,6 +22,7 @@ from understudy.figure.limbs import limb_joints
 from understudy.solve.coordinates import Body, make_rest_body
 from understudy.solve.evaluation import ProblemAtFrames
 from understudy.solve.problem import Problem
+from understudy.solve.solvers.dual import fast_part
 
 TRUNK_COST = 1e4
 """The factor on the cost of moving root and trunk. It also multiplies the weight of constraints that no limb can meet,
@@ -33,6 +34,9 @@ FADE_SECONDS = 0.1
 
 MAX_STEP_GAP_SECONDS, AGREEMENT_WEIGHT = 0.1, 100.0
 """Contacts of one limb with less time between them belong to one step; the weight of their agreement, in frames."""
+
+SHAKING_SECONDS = 0.05
+"""Changes of a held point over a shorter time than this are shaking, which stays as far as the slack allows."""
 
 SOFT_TOLERANCE_METRES = 1e6
 """The tolerance of soft goals, which no distance exceeds."""
@@ -191,7 +195,7 @@ def _limb_constraints(
     In the level with dense keys, every place that the solver chooses is fixed where the bodies have it now: that makes
     the normal equations of the keys sparse. In the last level, places are fixed anew, and what slack allows stays.
     """
-    frames = np.arange(len(problem.times))
+    frames, fps = np.arange(len(problem.times)), problem.actors[0].motion.fps
     single = tuple(i for i in constraints if len(problem.targets[i].points) == 1 and not problem.targets[i].joints)
     sample = ProblemAtFrames(problem=problem, bodies=tuple(bodies), frames=frames, constraint_indices=single)
     inputs = dict(zip(single, sample.inputs(tuple(body.posture for body in bodies)), strict=True))
@@ -215,14 +219,20 @@ def _limb_constraints(
         elif constraint.soft:
             held.add_slow(number, path)
         else:
-            shaking = np.nan_to_num(path - goal)
-            length = np.linalg.norm(shaking, axis=-1, keepdims=True)
-            shaking *= constraint.slack / np.maximum(length, max(constraint.slack, 1e-12))
-            tracks.add(number, goal + shaking)
-            held.add(number, goal + shaking - path)
+            goal = goal + remaining_shaking(np.nan_to_num(path - goal), fps, constraint.slack)
+            tracks.add(number, goal)
+            held.add(number, goal - path)
     for number, path in held.slow_paths():
         tracks.add(number, path, SLOW_WEIGHT)
     return [*tracks.constraints(), *made]
+
+
+def remaining_shaking(strays: Array, fps: float, slack: float) -> Array:
+    """(n, 3) metres: the fast part of how a held point strays (n, 3) from its place, smoothly limited to the slack."""
+    if slack <= 0.0:
+        return np.zeros_like(strays)
+    shaking = fast_part(strays, fps, SHAKING_SECONDS)
+    return shaking * slack / np.sqrt(np.sum(shaking**2, axis=-1, keepdims=True) + slack**2)
 
 
 def agreeing_shifts(problem: Problem, goals: dict[int, Array], paths: dict[int, Array]) -> dict[int, Array]:

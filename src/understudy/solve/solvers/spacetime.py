@@ -38,6 +38,7 @@ from understudy.solve.solvers.newton import (
     sampled_frames,
     worst_violation,
 )
+from understudy.solve.solvers.shaking import steadied
 
 BAND_STIFFNESS, LIMB_STIFFNESS, FINAL_STIFFNESS = 1e3, 1e4, 1e8
 """The stiffness of the band-limited level, too low to follow the noise of the motion, that of the level that moves
@@ -345,9 +346,10 @@ class Spacetime(Solver):
     def _run(self, problem: Problem, watch: ProgressCallback) -> tuple[tuple[Body, ...], int, Evaluation | None]:
         """The solved bodies, the number of steps, and the evaluation of all constraints at every frame."""
         retain_freed_memory()
-        bodies, budget = problem.bodies, Budget(iterations=self.iterations, seconds=self.seconds)
         if not problem.constraints or len(problem.metric) == 0:
-            return bodies, 0, None
+            return problem.bodies, 0, None
+        problem = steadied(problem, self.hold, self.until)
+        bodies, budget = problem.bodies, Budget(iterations=self.iterations, seconds=self.seconds)
         passes = self.levels or levels(self.spacing, problem.actors[0].motion.fps)
         if not limb_coordinates(problem).any() or problem.times[-1] < 2.0 * min(passes[0].spacing, MIN_DENSER_SPACING):
             # A body without limbs, such as a can, is moved as a whole at every frame, and so is any body in a motion of
