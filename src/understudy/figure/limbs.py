@@ -38,3 +38,11 @@ def limb_joints(skeleton: Skeleton) -> np.ndarray:
         if trunk[joint]:
             trunk[parents[joint]] = True
     return ~trunk
+
+
+def first_of_limb(skeleton: Skeleton, joint: int) -> int:
+    """The first joint of the limb of a joint; of the trunk, the joint itself."""
+    is_limb = limb_joints(skeleton)
+    while is_limb[joint] and is_limb[skeleton.parents[joint]]:
+        joint = int(skeleton.parents[joint])
+    return joint

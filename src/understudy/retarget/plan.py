@@ -43,6 +43,7 @@ from understudy.solve.evaluation import shift_starts
 from understudy.solve.problem import Actor, Problem
 from understudy.solve.solvers.base import ProgressCallback, Solution, Solver
 from understudy.solve.solvers.spacetime import Spacetime
+from understudy.solve.steadiness import head_path, steady_head
 
 if TYPE_CHECKING:
     from understudy.correspondence.alignment import Alignment
@@ -288,6 +289,8 @@ def _context(
         landing = assignment.landing or find_landing(motion, contacts, alignment, start, floor)
     else:
         start = start_motion(motion, target, floor) if assignment.moves else motion
+    if assignment.moves and assignment.share is None:
+        start = _with_steady_head(motion, start)
     if touch and assignment.moves and assignment.share is None:
         correspondence = None if alignment is None else alignment.correspondence
         start = keep_touches(motion, start, correspondence, [contact.point for contact in contacts])
@@ -297,6 +300,12 @@ def _context(
         contacts=tuple(contacts if landing is None else landing.contacts),
     )  # fmt: skip
     return context if landing is None else replace(context, start=lift_toes(context, landing.contacts))
+
+
+def _with_steady_head(source: Motion, start: Motion) -> Motion:
+    """The start motion with a head that is no faster than the source's on its own body."""
+    path, leg = head_path(source), leg_length(start.skeleton)
+    return start if path is None else steady_head(start, path * (leg / leg_length(source.skeleton)), leg)
 
 
 def _is_movable(constraint: Constraint, assignments: Sequence[Assignment]) -> bool:

@@ -16,6 +16,7 @@ from understudy.base.quaternion import Array
 from understudy.base.records import cached, record
 from understudy.base.splines import Basis
 from understudy.solve.lapack import dpbtrf, dpbtrs, dsbmv
+from understudy.solve.steadiness import roughness_costs
 
 BLOCK_FLOATS = 2**15
 """The number of floats in a block of work, so that intermediate results stay in the processor's cache."""
@@ -83,21 +84,6 @@ class Curves:
         # A key that moves nothing stays zero, so that the change sets in smoothly beside it.
         is_moving = basis.gather(np.ones((len(basis.first), 1)))[:, 0] > 0.0
         return roughness_costs(np.where(is_moving, 1.0, HELD_KEY_COST), self.roughness)
-
-
-def roughness_costs(costs: Array, roughness: float) -> Array:
-    """(n, 3) the band of the matrix of the costs (n,) of values, and of a cost of their second differences."""
-    band = np.zeros((len(costs), 3))
-    band[:, 0] = costs
-    for a, b, factor in ((0, 0, 1.0), (1, 1, 4.0), (2, 2, 1.0), (0, 1, -2.0), (1, 2, -2.0), (0, 2, 1.0)):
-        band[a : max(len(costs) - 2 + a, 0), b - a] += roughness * factor
-    return band
-
-
-def fast_part(values: Array, fps: float, seconds: float) -> Array:
-    """(n, ...) what values (n, ...) have besides their smooth part: the changes over less than some seconds."""
-    costs = roughness_costs(np.ones(len(values)), (seconds * fps) ** 4)
-    return values - solve_factored(cholesky_factor(costs), values)
 
 
 @record

@@ -18,11 +18,11 @@ from understudy.base.quaternion import Array, cross
 from understudy.base.records import cached, distinct, record, unchecked
 from understudy.constraints.base import Constraint, ConstraintInput, PointRef, Relation, Residuals, Unit, repeat_frames
 from understudy.figure.kinematics import pose_of
-from understudy.figure.limbs import limb_joints
+from understudy.figure.limbs import first_of_limb, limb_joints
 from understudy.solve.coordinates import Body, make_rest_body
 from understudy.solve.evaluation import ProblemAtFrames
 from understudy.solve.problem import Problem
-from understudy.solve.solvers.dual import fast_part
+from understudy.solve.steadiness import fast_part
 
 TRUNK_COST = 1e4
 """The factor on the cost of moving root and trunk. It also multiplies the weight of constraints that no limb can meet,
@@ -298,10 +298,7 @@ def limb_of(problem: Problem, number: int) -> tuple[int, int]:
     """The actor and the first joint of the limb of a constraint's only point; of the trunk, the point's joint."""
     actor, point = problem.points[int(problem.targets[number].points[0])]
     skeleton = problem.actors[actor].motion.skeleton
-    joint, is_limb = skeleton.joint(point.joint), limb_joints(skeleton)
-    while is_limb[joint] and is_limb[skeleton.parents[joint]]:
-        joint = int(skeleton.parents[joint])
-    return actor, joint
+    return actor, first_of_limb(skeleton, skeleton.joint(point.joint))
 
 
 @record

@@ -38,7 +38,7 @@ from understudy.solve.solvers.newton import (
     sampled_frames,
     worst_violation,
 )
-from understudy.solve.solvers.shaking import steadied
+from understudy.solve.steadiness import steadied, with_steady_heads
 
 BAND_STIFFNESS, LIMB_STIFFNESS, FINAL_STIFFNESS = 1e3, 1e4, 1e8
 """The stiffness of the band-limited level, too low to follow the noise of the motion, that of the level that moves
@@ -436,6 +436,8 @@ class Spacetime(Solver):
             # Broken constraints are left out: they stay as the band-limited level left them.
             result = self._solve_level(problem, state.bodies, state.holding, level, state.urgency, budget)
             state.bodies, state.whole_bodies, state.evaluation = result.bodies, result.bodies, result.evaluation
+        if level.spacing and not level.limbs:
+            state.bodies = state.whole_bodies = with_steady_heads(problem, state.bodies, self.hold, self.until)
 
     def _solve_limbs(
         self, problem: Problem, bodies: tuple[Body, ...], constraints: WorkingSet, level: Level, budget: Budget
