@@ -587,13 +587,25 @@ def _rigid_tips(motion: Motion, planted: Sequence[Point]) -> list[Point]:
     for point, chain in zip(planted, chains, strict=True):
         rigid |= set(chain if point.offset.any() else chain[:-1])
     standing = {chain[-1] for chain in chains}
-    tips = []
+    tips = _between_plants(skeleton, planted)
     for point in _distinct_points(skeleton):
         joint = skeleton.index[point.joint]
         mover = joint if point.offset.any() else int(skeleton.parents[joint])
         if mover in rigid and mover >= 0 and standing & set(skeleton.chain(mover)):
             tips.append(point)
     return tips
+
+
+def _between_plants(skeleton: Skeleton, planted: Sequence[Point]) -> list[Point]:
+    """The joints whose bone has two planted points, neither of them higher: low ankles, as of feet without toes."""
+    joints = []
+    for joint in sorted({skeleton.index[point.joint] for point in planted}):
+        origin = Point(name=skeleton.names[joint], joint=skeleton.names[joint])
+        on_bone = [point for point in planted if point.joint == origin.joint and point.name != origin.name]
+        heights = rest_positions(skeleton, [origin, *on_bone])[:, 1]
+        if len(on_bone) > 1 and heights[0] >= heights[1:].min() - FLOOR_DEPTH_METRES:
+            joints.append(origin)
+    return joints
 
 
 def _source_parts(correspondence: Correspondence) -> dict[tuple[str, ...], list[Point]]:
