@@ -210,14 +210,14 @@ def _hand_move(source: _Body, target: _Body, side: str) -> Array:
         wanted = _beyond(np.einsum("fi,fi->f", goal - hand, away)[:, None] * away, tolerance)
         weight = _nearness(gap / arm, NEAR_ARMS, FAR_ARMS) * clear
         surfaces.append((SURFACE_WEIGHT * weight, away, weight[:, None] * wanted))
-    move = np.zeros_like(hand)
+    move: Array = np.zeros(hand.shape)
     for _ in range(NUM_MOVE_STEPS):
         matrix = np.broadcast_to(STAY_WEIGHT * np.eye(3), (len(hand), 3, 3)).copy()
         vector = np.zeros_like(hand)
         for weight, away, wanted in (*surfaces, *_landmark_goals(source, target, side, move, arm, ratio)):
             matrix += weight[:, None, None] * (away[:, :, None] * away[:, None])
             vector += weight[:, None] * wanted
-        move = np.linalg.solve(matrix, vector[..., None])[..., 0]
+        move = np.asarray(np.linalg.solve(matrix, vector[..., None])[..., 0], float)
     return move
 
 
