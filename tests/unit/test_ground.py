@@ -341,3 +341,31 @@ def test_every_fingertip_is_kept_off_the_floor_when_it_is_one_of_the_lowest() ->
     heights = np.array([[0.0, 0.01, 0.02, 0.03, 0.04], [0.04, 0.03, 0.02, 0.01, 0.0]])
     near = _lowest_fingers(skeleton, points, heights, np.ones((2, 5), bool))
     assert near.tolist() == [[True, True, True, False, False], [False, False, True, True, True]]
+
+
+def test_toes_that_the_source_lacks_bend_where_the_foot_tilts() -> None:
+    """A foot of one bone tilts on its tip; the toes beyond the ball of another body's foot stay above the floor."""
+    motion = scene("walk").motion
+    source = motion.skeleton
+    toes = [source.joint(f"{side}ToeBase") for side in ("Left", "Right")]
+    kept = [joint for joint in range(source.num_joints) if joint not in toes]
+    tips = tuple(
+        Point(name=f"{side}FootTip", joint=f"{side}Foot", offset=source.offsets[source.joint(f"{side}ToeBase")])
+        for side in ("Left", "Right")
+    )
+    ends = [end for end in source.ends if end.joint in source.names and source.joint(end.joint) in kept]
+    bare = Skeleton(
+        names=tuple(source.names[j] for j in kept),
+        parents=np.array([-1, *(kept.index(source.parents[j]) for j in kept[1:])]),
+        offsets=source.offsets[kept], rest=source.rest[kept], ends=(*ends, *tips),
+    )  # fmt: skip
+    walker = Motion(skeleton=bare, root=motion.root, rotations=motion.rotations[:, kept], fps=motion.fps)
+    other = samples.character("other")
+    found = retarget(walker, other)
+    pose = fk(found.motion)
+    feet = [f for role, f in roles(other).items() if role in ("left_toe", "right_toe")]
+    below = np.any([other.below(joint) for joint in feet], axis=0)
+    ends_of_toes = [end.name for end in other.ends if below[other.index[end.joint]]]
+    assert ends_of_toes
+    floor = np.percentile(pose.positions[:, feet, 1], 5)
+    assert pose.points(ends_of_toes)[..., 1].min() > floor - 0.02 * leg_length(other)

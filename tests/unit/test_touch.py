@@ -25,15 +25,20 @@ def wrist(motion: Motion, side: str) -> np.ndarray:
 
 def with_hands_together() -> Motion:
     """A sample stands still, both arms turned so that the wrists are 6 cm apart before the chest."""
+    return with_wrists(dict.fromkeys(("left", "right"), "chest"), np.array([0.03, 0.0, 0.3]))
+
+
+def with_wrists(near: dict[str, str], offset: np.ndarray) -> Motion:
+    """A sample stands still, its wrists at an offset from the joint of a role; X is mirrored for the right hand."""
     motion = samples.motion("squat").motion[:40]
     free = replace(motion.skeleton, kinds=(), axes=np.empty((0, 3, 3)), limits=np.empty((0, 3, 2)))
     motion = replace(motion, skeleton=free)
     joint_of = roles(motion.skeleton)
     rotations = motion.rotations.copy()
-    for side, x in (("left", 0.03), ("right", -0.03)):
+    for side, role in near.items():
         for _ in range(60):
             pose = fk(replace(motion, rotations=rotations))
-            goal = pose.positions[:, joint_of["chest"]] + np.array([x, 0.0, 0.3])
+            goal = pose.positions[:, joint_of[role]] + offset * [1.0 if side == "left" else -1.0, 1.0, 1.0]
             for part in ("lower_arm", "upper_arm"):
                 pose = fk(replace(motion, rotations=rotations))
                 joint = joint_of[f"{side}_{part}"]
@@ -64,6 +69,24 @@ def test_hands_that_meet_meet_on_a_body_with_wider_shoulders() -> None:
     gaps = {touch: np.linalg.norm(wrist(m, "left") - wrist(m, "right"), axis=-1) for touch, m in apart.items()}
     assert gaps[False].min() > 0.15
     assert gaps[True].max() < 0.08
+
+
+def test_a_hand_beside_the_hip_is_beside_the_hip_of_a_body_with_a_longer_trunk() -> None:
+    sides = ("left", "right")
+    motion = with_wrists({side: f"{side}_upper_leg" for side in sides}, np.array([0.12, 0.08, 0.1]))
+    joint_of = roles(motion.skeleton)
+    factors = np.ones(motion.skeleton.num_joints)
+    trunk = motion.skeleton.chain(joint_of["left_upper_arm"])[1:-1]
+    factors[[j for j in trunk if "left" not in motion.skeleton.names[j].lower()]] = 1.6
+    long = motion.skeleton.scaled(factors)
+    arm, gaps = reach(motion.skeleton), {}
+    results = [retarget(motion, long, options=Options(touch=touch)).motion for touch in (False, True)]
+    for name, body in zip(("source", "off", "on"), (motion, *results), strict=True):
+        hips = fk(body).positions[:, joint_of["left_upper_leg"]]
+        gaps[name] = np.linalg.norm(wrist(body, "left") - hips, axis=-1) / arm
+    assert gaps["source"].max() < 0.35
+    assert np.abs(gaps["off"] - gaps["source"]).min() > 0.2
+    assert np.abs(gaps["on"] - gaps["source"]).max() < 0.15
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.6, 1.4])

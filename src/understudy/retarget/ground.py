@@ -362,10 +362,11 @@ def lift_toes(context: ContactContext, contacts: Sequence[Contact]) -> Motion:
         return context.start
     start, target = context.start, context.target
     standing = {target.index[point.joint] for point in feet(target)}
+    bendable = _undriven_toes(context)
     toes: dict[int, _FloorPoint] = {}
     for point in _candidates(context, footplants):
         mover = _turned_by(target, point.target)
-        if mover in standing and mover not in start.still_joints:
+        if mover in standing and (mover not in start.still_joints or mover in bendable):
             toes.setdefault(mover, point)
     if not toes:
         return start
@@ -396,7 +397,9 @@ def _bend_up(
         return None
     nearest = max(planted, key=lambda c: target.index[context.point(c.point).joint])
     own_length = _rest_distance(target, context.point(nearest.point), point.target)
-    lengths = [_rest_distance(context.source.skeleton, nearest.point, tip) for tip in point.sources]
+    source = context.source.skeleton
+    beyond = [tip for tip in point.sources if _is_beyond(source, nearest.point, tip)]
+    lengths = [_rest_distance(source, nearest.point, tip) for tip in beyond]
     if own_length < MAX_SAME_TOE_RATIO * context.ratio * max(lengths, default=0.0):
         # A toe no longer than the source's leads no deeper.
         return None
@@ -413,6 +416,12 @@ def _bend_up(
     angle = TOE_BEND_SMOOTHING * np.logaddexp(0.0, needed / TOE_BEND_SMOOTHING)
     axis = cross(toe, np.broadcast_to(UP, toe.shape))
     return from_axis_angle(axis / np.maximum(np.linalg.norm(axis, axis=-1, keepdims=True), 1e-9), angle)
+
+
+def _is_beyond(skeleton: Skeleton, planted: Point, tip: Point) -> bool:
+    """Whether a planted point carries a tip."""
+    joint, other = skeleton.index[planted.joint], skeleton.index[tip.joint]
+    return tip.name != planted.name and joint in skeleton.chain(other) and (joint != other or not planted.offset.any())
 
 
 def feet_on_floor(motion: Motion) -> list[Contact]:
@@ -499,6 +508,10 @@ class _FloorPoint:
     sources: tuple[Point, ...]
     depth: float = 0.0
     """Metres that it may be below the lowest point that the target stands on."""
+    plant: Contact | None = None
+    """The usual footplant of the joint that carries it, as the ball of the foot carries a toe."""
+    plant_depth: float = 0.0
+    """Metres, zero or below, that it lies below that joint at rest."""
 
 
 def _low_points(context: ContactContext, footplants: Sequence[Contact], lowest: Contact) -> list[Constraint]:
@@ -547,16 +560,20 @@ def _lowest_fingers(skeleton: Skeleton, points: Sequence[Point], heights: Array,
 def _floor_heights(context: ContactContext, point: _FloorPoint, scaled: Sequence[Array], lowest: Contact) -> Array:
     """(F,) metres above the floor that a point must keep, given the scaled heights of its points of the source."""
     level = context.rise(lowest) + point.depth
-    allowed = np.min([np.full(context.source.num_frames, level), *scaled], axis=0)
-    heights: Array = allowed - FLOOR_DEPTH_METRES
-    return heights
+    allowed: Array = np.min([np.full(context.source.num_frames, level), *scaled], axis=0)
+    if point.plant is not None:
+        # A tip goes no deeper below the ball of its foot than the source's either.
+        level = context.rise(point.plant) + point.plant_depth
+        scaled = [*_scaled_heights(context, point.sources, point.plant).T]
+        allowed = np.maximum(allowed, np.min([np.full(len(allowed), level), *scaled], axis=0))
+    return allowed - FLOOR_DEPTH_METRES
 
 
 def _candidates(context: ContactContext, footplants: Sequence[Contact]) -> list[_FloorPoint]:
     """The target's joints and ends that may come near the floor and have no footplants."""
     start = context.start or context.source
     planted = {point.name: point for point in (context.point(c.point) for c in footplants)}
-    rigid = {point.name for point in _rigid_tips(start, list(planted.values()))}
+    rigid = {point.name for point in _rigid_tips(start, list(planted.values()), _undriven_toes(context))}
     if context.landing is None:
         points = _distinct_points(context.source.skeleton)
         points = [point for point in points if point.name not in planted and point.name not in rigid]
@@ -565,7 +582,7 @@ def _candidates(context: ContactContext, footplants: Sequence[Contact]) -> list[
         return []
     correspondence = context.alignment.correspondence
     parts, depths = _source_parts(correspondence), _sole_depths(context.target, list(planted.values()))
-    candidates = []
+    candidates: list[_FloorPoint] = []
     # Helper bones are no part of the body, wherever they point; the ends of bones are.
     helpers = {j for j in leaf_helpers(context.target) if not is_end_bone(context.target, j)}
     for point in _outline(context.target):
@@ -573,17 +590,46 @@ def _candidates(context: ContactContext, footplants: Sequence[Contact]) -> list[
         if context.target.index[point.joint] in helpers:
             continue
         if pair is not None and point.name not in planted and point.name not in rigid:
-            sources = tuple(parts.get(pair.source, ()))
-            candidates.append(_FloorPoint(target=point, sources=sources, depth=depths.get(point.name, 0.0)))
+            sources, depth = tuple(parts.get(pair.source, ())), depths.get(point.name, 0.0)
+            plant, plant_depth = _carrying_plant(context, footplants, point), 0.0
+            if plant is not None and stands_at_rest(context.target):
+                heights = rest_positions(context.target, [point, context.point(plant.point)])[:, 1]
+                plant_depth = min(float(heights[0] - heights[1]), 0.0)
+            candidates.append(
+                _FloorPoint(target=point, sources=sources, depth=depth, plant=plant, plant_depth=plant_depth)
+            )
     return candidates
 
 
-def _rigid_tips(motion: Motion, planted: Sequence[Point]) -> list[Point]:
+def _carrying_plant(context: ContactContext, footplants: Sequence[Contact], tip: Point) -> Contact | None:
+    """The usual footplant of the joint that stands on the floor and carries a tip, as the ball of the foot carries the
+    toe; None if no such joint does."""
+    target = context.target
+    chain = target.chain(target.index[tip.joint])
+    carrying = [c for c in footplants if not context.point(c.point).offset.any()]
+    carrying = [c for c in carrying if target.index[context.point(c.point).joint] in chain]
+    if not carrying:
+        return None
+    nearest = max(target.index[context.point(c.point).joint] for c in carrying)
+    carrying = [c for c in carrying if target.index[context.point(c.point).joint] == nearest]
+    return _floor_plant(context, carrying)
+
+
+def _undriven_toes(context: ContactContext) -> set[int]:
+    """The toes of a target whose source has none: they may bend where the foot presses them into the floor."""
+    if context.alignment is None:
+        return set()
+    target, correspondence = context.target, context.alignment.correspondence
+    toes = {joint for role, joint in roles(target).items() if role in ("left_toe", "right_toe")}
+    return {joint for joint in toes if correspondence.pair_of("target", target.names[joint]) is None}
+
+
+def _rigid_tips(motion: Motion, planted: Sequence[Point], bendable: set[int]) -> list[Point]:
     """The joints and ends beyond planted points that are rigid with the foot, because the joint that moves them moves
-    a planted point too or never turns: the plants say where they are."""
+    a planted point too, or never turns and is not bendable: the plants say where they are."""
     skeleton = motion.skeleton
     chains = [skeleton.chain(skeleton.index[point.joint]) for point in planted]
-    rigid = set(motion.still_joints)
+    rigid = set(motion.still_joints) - bendable
     for point, chain in zip(planted, chains, strict=True):
         rigid |= set(chain if point.offset.any() else chain[:-1])
     standing = {chain[-1] for chain in chains}

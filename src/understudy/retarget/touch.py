@@ -1,7 +1,8 @@
-"""Touch: hands that are near the body or each other keep their distance to its surface on a body of another shape.
+"""Touch: hands that are near the body or each other keep their distances on a body of another shape.
 
-The arms of the start motion are moved before the solve, by as much as the nearest parts of the body ask for. The solver
-stays near the start, so the relation holds, and no other part of the body moves for it.
+A hand keeps its distance to the surfaces of the parts that it touches, and to the joints that its fingers reach. The
+arms of the start motion are moved before the solve, by as little as these distances ask for. The solver stays near the
+start, so the relation holds, and no other part of the body moves for it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from understudy.figure.roles import roles
 from understudy.figure.skeleton import JointKind, Point, Skeleton
 from understudy.figure.surface import RADIUS_SHARES
 
-NEAR_ARMS, FAR_ARMS = 0.08, 0.24
+NEAR_ARMS, FAR_ARMS = 0.06, 0.16
 """Arm lengths between a wrist and a surface: nearer than the first the relation is kept in full, beyond the second not
 at all, and smoothly less in between."""
 
@@ -38,16 +39,25 @@ TOUCH_TOLERANCE_ARMS, TOLERANCE_PER_GAP = 0.04, 1.0
 """Arm lengths by which a hand that touches may be nearer or farther, and by how much more for each arm length from the
 surface: a hand that only hangs beside the thigh may be some centimetres off."""
 
-SLIDE_TOLERANCE_ARMS, SLIDE_PER_GAP = 0.08, 4.0
-"""The same for where along and around a part the hand is: longer arms hang lower along the thigh."""
-
 NEAR_HANDS_ARMS, FAR_HANDS_ARMS = 0.3, 0.6
 """The same for the distance of the two wrists."""
 
-PASSING_SECONDS = 0.2
-"""Seconds: where along a part a hand is that passes it counts less, as if it were farther by the way of this time."""
+LANDMARKS = ("head", "hips", "left_upper_leg", "right_upper_leg", "left_lower_leg", "right_lower_leg")
+"""The roles of joints to which a hand keeps its distance. Several of them say where along a part the hand is."""
 
-SMOOTHING_SECONDS = 0.12
+NEAR_LANDMARK_ARMS, FAR_LANDMARK_ARMS = 0.35, 0.4
+"""The same for the distance of a wrist to a landmark: nearer than the first, the fingers reach it."""
+
+LANDMARK_TOLERANCE_ARMS = 0.15
+"""Arm lengths by which the distance to a landmark may differ; at most half of it remains."""
+
+SURFACE_WEIGHT, STAY_WEIGHT = 0.3, 0.1
+"""Weights of a surface and of leaving the hand where it is, against that of a landmark."""
+
+NUM_MOVE_STEPS = 2
+"""Gauss-Newton steps for the move of a hand; distances to landmarks are nearly linear in it."""
+
+SMOOTHING_SECONDS = 0.08
 """Standard deviation of the Gaussian window that smooths how the hands are moved."""
 
 MIN_MOVE_LEGS = 1e-3
@@ -111,6 +121,8 @@ class _Body:
     """(F, 3) metres, world: the two ends of the middle line of each part."""
     radii: dict[str, float]
     """Metres."""
+    landmarks: dict[str, Array]
+    """(F, 3) metres, world, by role."""
 
     @staticmethod
     def of(motion: Motion) -> _Body:
@@ -126,7 +138,8 @@ class _Body:
                     lines[prefix + part] = paths[prefix + first], paths[prefix + last]
                     radii[prefix + part] = RADIUS_SHARES[part] * size
         hands = {side: paths[f"{side}_hand"] for side in ("left", "right") if f"{side}_hand" in paths}
-        return _Body(skeleton=skeleton, pose=pose, hands=hands, lines=lines, radii=radii)
+        landmarks = {role: paths[role] for role in LANDMARKS if role in paths}
+        return _Body(skeleton=skeleton, pose=pose, hands=hands, lines=lines, radii=radii, landmarks=landmarks)
 
 
 def _is_held(skeleton: Skeleton, side: str, points: Sequence[Point]) -> bool:
@@ -173,22 +186,8 @@ def _has_free_arms(skeleton: Skeleton) -> bool:
 def _hand_moves(source: _Body, target: _Body, fps: float) -> dict[str, Array]:
     """(F, 3) metres by side: how far each hand of the target has to move, smooth in time."""
     arm, ratio = reach(source.skeleton), reach(target.skeleton) / reach(source.skeleton)
-    moves: dict[str, Array] = {}
-    for side in source.hands.keys() & target.hands.keys():
-        weights, goals = [], []
-        for part in source.lines.keys() & target.lines.keys():
-            if part not in (f"{side}_upper_arm", f"{side}_lower_arm"):
-                gap, passing, clear, goal, away = _part_goal(source, target, side, part, arm, ratio, fps)
-                weights.append(_nearness(gap / arm, NEAR_ARMS, FAR_ARMS) * clear)
-                move, outside = goal - target.hands[side], np.maximum(gap - WRIST_GAP_ARMS * arm, 0.0)
-                radial = np.einsum("fi,fi->f", move, away)[:, None] * away
-                radial_tolerance = TOUCH_TOLERANCE_ARMS * arm + TOLERANCE_PER_GAP * outside
-                slide_tolerance = SLIDE_TOLERANCE_ARMS * arm + SLIDE_PER_GAP * (outside + passing)
-                goals.append(
-                    _beyond(radial, ratio * radial_tolerance) + _beyond(move - radial, ratio * slide_tolerance)
-                )
-        weight = np.array(weights)[..., None]
-        moves[side] = (weight**2 * goals).sum(axis=0) / np.maximum(weight.sum(axis=0), 1e-9)
+    sides = source.hands.keys() & target.hands.keys()
+    moves = {side: _hand_move(source, target, side) for side in sides}
     if len(moves) == 2:
         apart = [body.hands["left"] - body.hands["right"] for body in (source, target)]
         share = _nearness(np.linalg.norm(apart[0], axis=-1) / arm, NEAR_HANDS_ARMS, FAR_HANDS_ARMS)[:, None]
@@ -198,15 +197,53 @@ def _hand_moves(source: _Body, target: _Body, fps: float) -> dict[str, Array]:
     return {side: _smoothed(move, fps) for side, move in moves.items()}
 
 
-def _part_goal(
-    source: _Body, target: _Body, side: str, part: str, arm: float, ratio: float, fps: float
-) -> tuple[Array, ...]:
+def _hand_move(source: _Body, target: _Body, side: str) -> Array:
+    """(F, 3) metres: the least move of a hand of the target that keeps the distances to what the source's is near."""
+    arm, ratio = reach(source.skeleton), reach(target.skeleton) / reach(source.skeleton)
+    hand = target.hands[side]
+    surfaces = []
+    for part in sorted(source.lines.keys() & target.lines.keys() - {f"{side}_upper_arm", f"{side}_lower_arm"}):
+        gap, clear, goal, away = _part_goal(source, target, side, part, arm, ratio)
+        tolerance = ratio * (
+            TOUCH_TOLERANCE_ARMS * arm + TOLERANCE_PER_GAP * np.maximum(gap - WRIST_GAP_ARMS * arm, 0.0)
+        )
+        wanted = _beyond(np.einsum("fi,fi->f", goal - hand, away)[:, None] * away, tolerance)
+        weight = _nearness(gap / arm, NEAR_ARMS, FAR_ARMS) * clear
+        surfaces.append((SURFACE_WEIGHT * weight, away, weight[:, None] * wanted))
+    move: Array = np.zeros(hand.shape)
+    for _ in range(NUM_MOVE_STEPS):
+        matrix = np.broadcast_to(STAY_WEIGHT * np.eye(3), (len(hand), 3, 3)).copy()
+        vector = np.zeros_like(hand)
+        for weight, away, wanted in (*surfaces, *_landmark_goals(source, target, side, move, arm, ratio)):
+            matrix += weight[:, None, None] * (away[:, :, None] * away[:, None])
+            vector += weight[:, None] * wanted
+        move = np.asarray(np.linalg.solve(matrix, vector[..., None])[..., 0], float)
+    return move
+
+
+def _landmark_goals(
+    source: _Body, target: _Body, side: str, move: Array, arm: float, ratio: float
+) -> list[tuple[Array, Array, Array]]:
+    """For each landmark the weight (F,) of its distance to the wrist, the direction (F, 3) away from it, and metres
+    (F, 3) along that direction by which the wrist should move from where it was before a move (F, 3)."""
+    goals = []
+    for role in sorted(source.landmarks.keys() & target.landmarks.keys()):
+        distance = np.linalg.norm(source.hands[side] - source.landmarks[role], axis=-1)
+        offset = target.hands[side] - target.landmarks[role]
+        away = offset + move
+        away /= np.maximum(np.linalg.norm(away, axis=-1, keepdims=True), 1e-9)
+        change = (ratio * distance - np.einsum("fi,fi->f", offset, away))[:, None] * away
+        wanted = _beyond(change, np.full(len(change), ratio * LANDMARK_TOLERANCE_ARMS * arm))
+        goals.append((_nearness(distance / arm, NEAR_LANDMARK_ARMS, FAR_LANDMARK_ARMS), away, wanted))
+    return goals
+
+
+def _part_goal(source: _Body, target: _Body, side: str, part: str, arm: float, ratio: float) -> tuple[Array, ...]:
     """Where the wrist of the target should be for it to be beside a part as the source's is.
 
     Returns:
-        Metres (F,) from the wrist of the source to the surface of the part; metres (F,) by which it counts as farther
-        because it passes; how clear (F,) it is, from 0 to 1, on which side of the part it is; the place (F, 3) of the
-        target's wrist; and the direction (F, 3) away from the part.
+        Metres (F,) from the wrist of the source to the surface of the part; how clear (F,) it is, from 0 to 1, on which
+        side of the part it is; the place (F, 3) of the target's wrist; and the direction (F, 3) away from the part.
     """
     first, last = source.lines[part]
     along = last - first
@@ -214,7 +251,7 @@ def _part_goal(
     share = np.clip(np.einsum("fi,fi->f", source.hands[side] - first, along) / squared, 0.0, 1.0)[:, None]
     away = source.hands[side] - first - share * along
     distance = np.linalg.norm(away, axis=-1)
-    gap, passing = distance - source.radii[part], PASSING_SECONDS * _speeds(away, fps)
+    gap = distance - source.radii[part]
     # A hand at the middle line of a part is on neither side of it.
     clear = np.clip(distance / (0.5 * source.radii[part]) - 1.0, 0.0, 1.0)
     first, last = target.lines[part]
@@ -225,7 +262,7 @@ def _part_goal(
     now = np.einsum("fi,fi->f", target.hands[side] - first - share * (last - first), away)
     size = np.minimum(size, np.maximum(now, clearance))
     goal = first + share * (last - first) + size[:, None] * away
-    return gap, passing, clear, goal, away
+    return gap, clear, goal, away
 
 
 def _beyond(move: Array, tolerance: Array) -> Array:
@@ -234,14 +271,6 @@ def _beyond(move: Array, tolerance: Array) -> Array:
     squared = np.einsum("fi,fi->f", move, move)
     shortened: Array = move * (squared / (squared + tolerance**2))[:, None]
     return shortened
-
-
-def _speeds(path: Array, fps: float) -> Array:
-    """(F,) metres a second along a path (F, 3), smooth in time."""
-    if len(path) < 2:
-        return np.zeros(len(path))
-    speeds: Array = np.linalg.norm(_smoothed(np.gradient(path, axis=0) * fps, fps), axis=-1)
-    return speeds
 
 
 def _nearness(distance: Array, near: float, far: float) -> Array:
