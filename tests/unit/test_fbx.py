@@ -567,7 +567,9 @@ def test_joints_that_repeat_their_parents_scale_inherit_it_when_a_motion_is_writ
     clip = scaled_leg({0.0: 0.01, 1.0: 0.01}).read()
     motion = swing(clip.skeleton)
     lost = write(replace(clip, motion=motion), tmp_path / "out.fbx")
-    assert lost == ("3 joints that repeated their parent's scale now inherit it: their size is the same, in Blender too",)
+    assert lost == (
+        "3 joints that repeated their parent's scale now inherit it: their size is the same, in Blender too",
+    )
     back, old = read(tmp_path / "out.fbx"), read(tmp_path / "out.fbx", clip="old")
     assert back.motion is not None
     assert old.motion is not None
