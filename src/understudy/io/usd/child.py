@@ -159,6 +159,7 @@ def _read(request: dict[str, Any]) -> tuple[dict[str, Any], Arrays]:
     arrays: Arrays = {}
     info = _describe(stage, chosen, geometry, arrays)
     info |= {"missing": missing, "skeletons": [str(skeleton.GetPath()) for skeleton in skeletons]}
+    info["problem_in_place"] = _problem_in_place(chosen, geometry)
     info["layers"] = sorted({layer.realPath for layer in stage.GetUsedLayers() if layer.realPath})
     animations = _animations(prims, cache.GetSkelQuery(chosen), skel)
     info["clips"] = _make_unique([_title(animation.GetPrim()) for animation in animations])
@@ -260,7 +261,7 @@ def _sample(query: Any, skeleton: Any, info: dict[str, Any], arrays: Arrays, geo
         keys = {0.0}
     if not all(math.isfinite(key) and abs(key) < MAX_TIME_CODE for key in keys):
         raise RefusedError("has time samples that are no times")
-    timing = find_timing([np.array(sorted(keys)) / rate], rate if rate <= MAX_CODES_PER_SECOND else None)
+    timing = find_timing([np.array(sorted(keys)) / rate], _wanted_rate(query.GetPrim(), rate))
     joints = [str(joint) for joint in query.GetJointOrder()]
     if timing.num_frames * max(len(joints), len(info["joints"])) > MAX_MATRICES:
         raise RefusedError(f"the animation makes {timing.num_frames} frames of {len(joints)} joints")
@@ -277,6 +278,24 @@ def _sample(query: Any, skeleton: Any, info: dict[str, Any], arrays: Arrays, geo
         worlds[frame] = _for_columns([imageable.ComputeLocalToWorldTransform(usd.TimeCode(code))])[0]
     arrays["moved"], arrays["moved_worlds"] = moved, worlds
     return {"moved_joints": joints, "fps": timing.fps, "exact": timing.exact, "begin": timing.start}
+
+
+def _wanted_rate(prim: Any, codes_per_second: float) -> float | None:
+    """The frame rate that our own writer stored with an animation, else that of the stage."""
+    stored = prim.GetAttribute("understudy:fps")
+    fps = stored.Get() if stored else None
+    if isinstance(fps, float) and math.isfinite(fps) and 0.0 < fps <= MAX_CODES_PER_SECOND:
+        return fps
+    return codes_per_second if codes_per_second <= MAX_CODES_PER_SECOND else None
+
+
+def _problem_in_place(skeleton: Any, geometry: Any) -> str:
+    """Why an animation cannot be added to the skeleton in its own file; empty if it can."""
+    if skeleton.GetPrim().IsInstanceProxy():
+        return "its skeleton is part of an instance"
+    if len(_transform_times(skeleton.GetPrim(), geometry)) > 1:
+        return "its skeleton is carried by an animation"
+    return ""
 
 
 def _transform_times(prim: Any, geometry: Any) -> list[float]:

@@ -14,9 +14,10 @@ from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
 from understudy.figure.skin import Look, Material, Mesh, binds_of_rest, skinned
 from understudy.io.child import need
-from understudy.io.clip import Clip, WriteOptions, describe_lost_joints, world_from_file
+from understudy.io.clip import Clip, WriteOptions, describe_lost_joints, name_unit, world_from_file
 from understudy.io.gltf.writer import bone_mesh
 from understudy.io.matrices import make_affine
+from understudy.io.usd.layout import NotInPlaceError, UsdLayout, insert_motion
 
 ENDINGS = (".usda", ".usdc", ".usdz")
 
@@ -26,6 +27,8 @@ MAX_BIND_DIFFERENCE = 1e-4
 
 def write(clip: Clip, stream: BinaryIO, options: WriteOptions) -> tuple[str, ...]:
     """Write a USD file: text, binary or package by the ending of its name; `.usd` is binary.
+
+    A motion of a character that was read from USD goes into the character's own file, whose other content is unchanged.
 
     Args:
         clip: What to write.
@@ -40,6 +43,15 @@ def write(clip: Clip, stream: BinaryIO, options: WriteOptions) -> tuple[str, ...
     unit = options.unit or (clip.unit if from_usd else 1.0)
     up = options.up or (clip.up if from_usd else "Y")
     notes = []
+    layout = clip.layout if isinstance(clip.layout, UsdLayout) and clip.layout.fits(clip.skeleton) else None
+    if layout is not None and clip.motion is not None:
+        try:
+            data, more = _own_file(clip.motion, layout, options)
+        except NotInPlaceError as problem:
+            notes.append(f"the character's own file could not be changed ({problem}); a new file is written")
+        else:
+            stream.write(data)
+            return (*more, *_kept_conventions(clip, options))
     if up not in ("Y", "Z"):
         up = "Y"
         notes.append(f"USD cannot have {options.up or clip.up} up: it is written with Y up")
@@ -56,6 +68,27 @@ def write(clip: Clip, stream: BinaryIO, options: WriteOptions) -> tuple[str, ...
             plain = packed
         stream.write(plain.read_bytes())
     return tuple(notes)
+
+
+def _own_file(motion: Motion, layout: UsdLayout, options: WriteOptions) -> tuple[bytes, list[str]]:
+    """The character's own file with a motion, and notes; the file as it is, if the motion came from it."""
+    target = Path(options.path or layout.path)
+    same_folder = layout.packed or target.resolve().parent == Path(layout.path).parent
+    same_ending = target.suffix.lower() == Path(layout.path).suffix.lower()
+    if motion is layout.motion and same_ending and same_folder:
+        return layout.data, []
+    title = motion.name if motion.name != motion.skeleton.name else target.stem
+    try:
+        return insert_motion(motion, layout, title or "motion", target)
+    except import_module("pxr.Tf").ErrorException as error:
+        raise NotInPlaceError(" ".join(str(error).split())[:120]) from None
+
+
+def _kept_conventions(clip: Clip, options: WriteOptions) -> tuple[str, ...]:
+    """A note where a unit or an axis was asked for that the character's own file does not have."""
+    if (options.unit or clip.unit) == clip.unit and (options.up or clip.up) == clip.up:
+        return ()
+    return (f"the character's own file keeps its unit ({name_unit(clip.unit)}) and its up axis ({clip.up})",)
 
 
 def _author(clip: Clip, path: Path, unit: float, up: str, *, packed: bool) -> list[str]:
