@@ -18,7 +18,7 @@ from understudy.base.quaternion import angle_between, exp, from_axis_angle, mult
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
-from understudy.figure.skin import Look, Material, Mesh, skinned
+from understudy.figure.skin import BlendShape, Look, Material, Mesh, skinned
 from understudy.io import child, formats, read, write
 from understudy.io.clip import Clip, ReadOptions
 from understudy.io.fbx import document, transforms
@@ -666,11 +666,17 @@ def painted(mesh: Mesh) -> Mesh:
         normals=normals / np.linalg.norm(normals, axis=-1, keepdims=True), uvs=rng.uniform(size=(count, 3, 2)),
         materials=materials, material_numbers=np.arange(count) // (count // 2 + 1),
     )  # fmt: skip
-    return replace(mesh, look=look)
+    rows = np.arange(mesh.num_vertices)[:, None]
+    smile = np.where(rows < 7, rng.normal(scale=0.01, size=(mesh.num_vertices, 3)), 0.0)
+    blink = np.where(rows % 5 == 0, rng.normal(scale=0.01, size=(mesh.num_vertices, 3)), 0.0)
+    shapes = (BlendShape(name="Smile wide", offsets=smile), BlendShape(name="blink.L", offsets=blink))
+    return replace(mesh, look=look, shapes=shapes)
 
 
 @pytest.mark.parametrize(("first", "second"), [("glb", "fbx"), ("fbx", "usdz"), ("usdz", "glb")])
-def test_normals_coordinates_and_materials_go_from_format_to_format(tmp_path: Path, first: str, second: str) -> None:
+def test_normals_coordinates_materials_and_shapes_go_from_format_to_format(
+    tmp_path: Path, first: str, second: str
+) -> None:
     if "usdz" in (first, second):
         pytest.importorskip("pxr")
     walk = samples.motion("walk").motion[:3]
@@ -692,6 +698,9 @@ def test_normals_coordinates_and_materials_go_from_format_to_format(tmp_path: Pa
         assert look.materials[0].colour == pytest.approx((1.0, 0.1, 0.2, 1.0))
         assert look.materials[1].image == mesh.look.materials[1].image
         assert np.abs(result.vertices[result.triangles] - mesh.vertices[mesh.triangles]).max() < 1e-5
+        assert [shape.name for shape in result.shapes] == ["Smile wide", "blink.L"]
+        for shape, wanted in zip(result.shapes, mesh.shapes):
+            assert np.abs(shape.offsets[result.triangles] - wanted.offsets[mesh.triangles]).max() < 1e-6
 
 
 def test_an_image_beside_the_file_is_read_and_one_elsewhere_is_not(tmp_path: Path) -> None:

@@ -340,7 +340,7 @@ def _meshes(prims: list[Any], skeleton: Any, cache: Any, skel: Any, geometry: An
                 "name": _title(prim), "per_vertex": int(query.GetNumInfluencesPerComponent()),
                 "rigid": bool(query.IsRigidlyDeformed()), "order": None if order is None else [str(j) for j in order],
                 "left_handed": str(mesh.GetOrientationAttr().Get()) == "leftHanded",
-                "method": str(query.GetSkinningMethod()), "blend_shapes": bool(query.HasBlendShapes()),
+                "method": str(query.GetSkinningMethod()), "shapes": _shapes(prim, query, key, skel, arrays),
                 "materials": _add_look(mesh, key, geometry, arrays),
             }
         )  # fmt: skip
@@ -422,6 +422,27 @@ def _material(material: Any, arrays: Arrays) -> dict[str, Any]:
 
 
 MAX_IMAGE_BYTES = 1 << 26
+
+
+def _shapes(prim: Any, query: Any, key: str, skel: Any, arrays: Arrays) -> list[dict[str, Any]]:
+    """The blend shapes of a mesh by name. The vertices that they move are added to the arrays."""
+    out: list[dict[str, Any]] = []
+    if not query.HasBlendShapes():
+        return out
+    names = query.GetBlendShapeOrder() or ()
+    targets = query.GetBlendShapeTargetsRel().GetTargets()
+    for name, target in zip(names, targets):
+        shape = skel.BlendShape(prim.GetStage().GetPrimAtPath(target))
+        offsets = shape.GetOffsetsAttr().Get() if shape else None
+        if offsets is None:
+            continue
+        numbers = shape.GetPointIndicesAttr().Get()
+        offsets = np.array(offsets, float).reshape(-1, 3)
+        arrays[f"{key}_shape{len(out)}_offsets"] = offsets
+        vertices = np.arange(len(offsets)) if numbers is None or not len(numbers) else np.array(numbers, np.int64)
+        arrays[f"{key}_shape{len(out)}_vertices"] = vertices
+        out.append({"name": str(name), "weight": 0.0})
+    return out
 
 
 def _skeleton_of(prim: Any, skel: Any) -> Any:

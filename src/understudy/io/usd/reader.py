@@ -20,7 +20,7 @@ from understudy.io.child import Arrays, ask, need, refuse_bodies_of_bad_numbers
 from understudy.io.clip import Clip, ReadOptions, choose_clip_index, describe_clip_choice, name_unit, world_from_file
 from understudy.io.fbx.reader import pack_influences, triangulate_corners
 from understudy.io.guess import MAX_BODY_SIZE_METRES, MIN_BODY_JOINTS, MIN_BODY_SIZE_METRES, guess
-from understudy.io.look import read_look
+from understudy.io.look import read_look, read_shapes
 from understudy.io.matrices import MIN_DETERMINANT, Rig, make_affine, make_rig, make_unique
 from understudy.io.usd.layout import UsdLayout
 
@@ -57,6 +57,7 @@ def read_meshes(
                 name=mesh["name"], vertices=positions, joints=joints, weights=weights, triangles=corners[numbers],
                 look=read_look(i, mesh["materials"], arrays, numbers, faces, world, Path(name).parent),
                 joint_from_mesh=_binds(rig, skeleton),
+                shapes=read_shapes(f"mesh{i}", mesh["shapes"], arrays, len(positions), world),
             )
         )  # fmt: skip
         dropped += _mesh_losses(mesh)
@@ -80,8 +81,6 @@ def _mesh_losses(mesh: dict[str, Any]) -> list[str]:
     notes = []
     if mesh["method"] == "dualQuaternion":
         notes.append(f"mesh `{mesh['name']}` is skinned by dual quaternions; linear blending is used instead")
-    if mesh["blend_shapes"]:
-        notes.append(f"mesh `{mesh['name']}` has blend shapes (faces, mostly), which are not read")
     return notes
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -209,10 +210,14 @@ def _animation(stage: Any, motion: Motion, paths: list[str], unit: float, up: st
 def _mesh(stage: Any, mesh: Mesh, number: int, skeleton: Skeleton, unit: float, up: str) -> list[str]:
     """Add a mesh in the rest pose, skinned to the skeleton; returns notes."""
     geometry, skel, vt, gf = (import_module(f"pxr.{part}") for part in ("UsdGeom", "UsdSkel", "Vt", "Gf"))
-    notes, vertices = [], mesh.vertices
+    notes, vertices, shapes = [], mesh.vertices, [shape.offsets for shape in mesh.shapes]
     if np.abs(mesh.joint_from_mesh - binds_of_rest(skeleton)).max() > MAX_BIND_DIFFERENCE:
         notes.append(f"mesh `{mesh.name}` was bound in another pose than the rest pose, and is bound anew in that")
         vertices = skinned(mesh, skeleton)[0]
+        shapes = [
+            skinned(replace(mesh, vertices=mesh.vertices + offsets, shapes=()), skeleton)[0] - vertices
+            for offsets in shapes
+        ]
     prim = geometry.Mesh.Define(stage, f"/Character/Mesh{number}")
     prim.GetPrim().SetDisplayName(mesh.name or f"Mesh{number}")
     points = vt.Vec3fArray.FromNumpy((vertices @ to_matrix(world_from_file(up)) / unit).astype(np.float32))
@@ -227,7 +232,28 @@ def _mesh(stage: Any, mesh: Mesh, number: int, skeleton: Skeleton, unit: float, 
     weights = vt.FloatArray.FromNumpy(mesh.weights.ravel().astype(np.float32))
     binding.CreateJointWeightsPrimvar(False, width).Set(weights)
     binding.CreateGeomBindTransformAttr(gf.Matrix4d(1.0))
+    if mesh.shapes:
+        _shapes(stage, mesh, shapes, prim, to_matrix(world_from_file(up)) / unit)
+        if any(shape.weight for shape in mesh.shapes):
+            notes.append(f"USD has weights of blend shapes in animations only: those of mesh `{mesh.name}` are zero")
     return notes
+
+
+def _shapes(stage: Any, mesh: Mesh, offsets: list[Array], prim: Any, to_file: Array) -> None:
+    """Add blend shapes to a mesh."""
+    skel, tf, vt, sdf = (import_module(f"pxr.{part}") for part in ("UsdSkel", "Tf", "Vt", "Sdf"))
+    paths: list[Any] = []
+    for number, (shape, moved) in enumerate(zip(mesh.shapes, offsets)):
+        path = prim.GetPath().AppendChild(f"Shape{number}_{tf.MakeValidIdentifier(shape.name)}")
+        made = skel.BlendShape.Define(stage, path)
+        vertices = np.flatnonzero(np.any(moved != 0.0, axis=1)).astype(np.int32)
+        made.CreateOffsetsAttr(vt.Vec3fArray.FromNumpy((moved[vertices] @ to_file).astype(np.float32)))
+        made.CreatePointIndicesAttr(vt.IntArray.FromNumpy(vertices))
+        made.CreateNormalOffsetsAttr(vt.Vec3fArray(len(vertices)))
+        paths.append(sdf.Path(path))
+    binding = skel.BindingAPI(prim.GetPrim())
+    binding.CreateBlendShapesAttr(vt.TokenArray([shape.name for shape in mesh.shapes]))
+    binding.CreateBlendShapeTargetsRel().SetTargets(paths)
 
 
 def _paint(stage: Any, look: Look, number: int, up: str, folder: Path | None) -> None:
