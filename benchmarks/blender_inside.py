@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import bpy
+import numpy as np
 
 FORWARD = {"Y": "-Z", "Z": "Y"}
 IMPORTERS = {
@@ -49,6 +50,27 @@ def places(job: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def skins(job: dict[str, Any]) -> None:
+    """Save where the vertices of every mesh are at the job's frames, by name, after `places` has imported the file."""
+    scene = bpy.context.scene
+    bound = [each for each in bpy.data.objects if any(modifier.type == "ARMATURE" for modifier in each.modifiers)]
+    meshes = [each for each in bound if each.type == "MESH"]
+    out: dict[str, list[np.ndarray]] = {mesh.name: [] for mesh in meshes}
+    for frame in job["frames"]:
+        scene.frame_set(int(frame // 1), subframe=frame % 1)
+        graph = bpy.context.evaluated_depsgraph_get()
+        for mesh in meshes:
+            posed = mesh.evaluated_get(graph)
+            shape = posed.to_mesh()
+            points = np.empty(3 * len(shape.vertices), np.float32)
+            shape.vertices.foreach_get("co", points)
+            matrix = np.array(posed.matrix_world)
+            points = points.reshape(-1, 3) @ matrix[:3, :3].T + matrix[:3, 3]
+            out[mesh.name].append(np.stack([points[:, 0], points[:, 2], -points[:, 1]], axis=1))
+            posed.to_mesh_clear()
+    np.savez(job["skins"], **{name: np.array(frames) for name, frames in out.items()})
+
+
 def exported(job: dict[str, Any]) -> dict[str, Any]:
     """Import a glTF file and export it as FBX, once for each of the job's settings."""
     bpy.ops.wm.read_factory_settings(use_empty=True)
@@ -68,6 +90,8 @@ def run(jobs: str, answer: str) -> None:
     for job in json.loads(Path(jobs).read_text(encoding="utf-8")):
         try:
             told.append({"places": exported(job) if "exports" in job else places(job)})
+            if "skins" in job:
+                skins(job)
         except RuntimeError as error:
             told.append({"error": str(error).strip().splitlines()[-1]})
     Path(answer).write_text(json.dumps({"version": bpy.app.version_string, "jobs": told}), encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import random
 import re
@@ -10,6 +11,7 @@ import tempfile
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +19,12 @@ import numpy as np
 
 from understudy import samples
 from understudy.base.errors import UnderstudyError
+from understudy.figure.motion import Motion
 from understudy.io import read, write
-from understudy.io.clip import formats
+from understudy.io.clip import Clip, WriteOptions, formats
+from understudy.io.fbx import document
+from understudy.io.fbx.writer import write as write_fbx
+from understudy.io.gltf.writer import bone_mesh
 from understudy.recipe import read_recipe, recipe_text
 from understudy.retarget.actor import ActorSpec
 from understudy.retarget.spec import Recipe
@@ -35,7 +41,10 @@ BYTES = (b"\0", b"\xff", b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\n", b'"', 
 MAX_SECONDS = 20
 """A mutant that takes longer to be read is a finding."""
 
-TEXT_SUFFIXES = (".bvh", ".asf", ".amc", ".csv", ".xml", ".urdf", ".gltf", ".toml", ".usda")
+TEXT_FBX = ".text.fbx"
+"""Stands for the suffix of FBX files that are text."""
+
+TEXT_SUFFIXES = (".bvh", ".asf", ".amc", ".csv", ".xml", ".urdf", ".gltf", ".toml", ".usda", TEXT_FBX)
 
 ASF = """:version 1.10
 :name stick
@@ -155,9 +164,11 @@ def make_seeds(folder: Path) -> dict[str, tuple[bytes, dict[str, bytes]]]:
     """By suffix: a small valid file, and the files that must lie beside it."""
     motion = samples.motion("walk2d").motion.resampled(15.0)[:6]
     out: dict[str, tuple[bytes, dict[str, bytes]]] = {}
-    for suffix in (".bvh", ".npz", ".glb"):
-        write(motion, folder / f"seed{suffix}")
+    for suffix in (".bvh", ".npz", ".glb", ".fbx"):
+        mesh = bone_mesh(motion.skeleton)
+        write(Clip(skeleton=motion.skeleton, motion=motion, meshes=(mesh,)), folder / f"seed{suffix}")
         out[suffix] = (folder / f"seed{suffix}").read_bytes(), {}
+    out[TEXT_FBX] = text_of(out[".fbx"][0]).encode(), {}
     data = out[".glb"][0]
     length = int.from_bytes(data[12:16], "little")
     tree = json.loads(data[20 : 20 + length])
@@ -176,6 +187,12 @@ def make_seeds(folder: Path) -> dict[str, tuple[bytes, dict[str, bytes]]]:
     return out
 
 
+def text_of(data: bytes) -> str:
+    """A binary FBX file as a text file."""
+    records = [record for record in document.parse(data).root.children if "R" not in record.codes]
+    return "; FBX 7.4.0 project file\n" + "".join(document.to_text(record, 0) for record in records)
+
+
 SMALL_ONLY = (".toml",)
 """Suffixes that are read as recipes."""
 
@@ -188,16 +205,27 @@ def check_file(path: Path) -> str:
                 read_recipe(path)
                 return ""
             clip = read(path)
+            if path.suffix == ".fbx":
+                _write_into(clip)
             if clip.motion is not None:
                 finite = np.all(np.isfinite(clip.motion.root)) and np.all(np.isfinite(clip.motion.rotations))
                 return "" if finite else "the motion is not finite"
-    except UnderstudyError:
-        return ""
+    except UnderstudyError as error:
+        # A child process reads FBX. Where Python fails in it, an error of ours says so.
+        return error.message if "failed on it" in error.message else ""
     except (Exception, SystemExit) as error:
         frames = traceback.extract_tb(error.__traceback__)
         inside = [frame for frame in frames if "understudy" in frame.filename] or frames
         return f"{type(error).__name__}: {str(error)[:150]} ({Path(inside[-1].filename).name}:{inside[-1].lineno})"
     return ""
+
+
+def _write_into(clip: Clip) -> None:
+    """Write a motion into the file that a clip was read from."""
+    rest = clip.skeleton.rest[None]
+    motion = Motion(skeleton=clip.skeleton, fps=30.0, root=clip.skeleton.offsets[:1], rotations=rest, name="written")
+    with np.errstate(all="ignore"):
+        write_fbx(replace(clip, motion=motion), io.BytesIO(), WriteOptions(path="mutant.fbx"))
 
 
 class TooSlowError(Exception):

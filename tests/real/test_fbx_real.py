@@ -163,4 +163,6 @@ def test_a_motion_goes_into_every_file_and_all_else_is_kept(data: Path, name: st
     numbers = {item.value(0) for item in kept}
     objects = before.top("Objects")
     assert objects is not None
-    assert {item.value(0) for item in objects.children} <= numbers
+    lost = {item.name for item in objects.children if item.value(0) not in numbers}
+    # Constant curves of scales that joints inherit from now on.
+    assert lost <= ({"AnimationCurveNode"} if "human_ik" in name else set())

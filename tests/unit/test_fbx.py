@@ -18,10 +18,10 @@ from understudy.base.quaternion import angle_between, exp, from_axis_angle, mult
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
-from understudy.figure.skin import Look, Material, Mesh, skinned
+from understudy.figure.skin import BlendShape, Look, Material, Mesh, skinned
 from understudy.io import child, formats, read, write
 from understudy.io.clip import Clip, ReadOptions
-from understudy.io.fbx import document
+from understudy.io.fbx import document, transforms
 from understudy.io.gltf.writer import bone_mesh
 from understudy.io.look import read_image
 
@@ -80,10 +80,13 @@ class Scene:
         stack = self.add("AnimationStack", f"AnimStack::{name}", "", f"\t\tProperties70:  {{\n{times}\t\t}}\n")
         layer = self.add("AnimationLayer", "AnimLayer::Base", "", "")
         self.link(layer, stack)
+        values: dict[tuple[int, str], int] = {}
         for (node, prop, axis), keys in curves.items():
-            value = self.add("AnimationCurveNode", "AnimCurveNode::c", "", "")
-            self.link(value, layer)
-            self.link(value, node, prop)
+            if (node, prop) not in values:
+                value = values[node, prop] = self.add("AnimationCurveNode", "AnimCurveNode::c", "", "")
+                self.link(value, layer)
+                self.link(value, node, prop)
+            value = values[node, prop]
             curve = self.add("AnimationCurve", "AnimCurve::", "", _curve(keys))
             self.link(curve, value, f"d|{axis}")
 
@@ -548,6 +551,45 @@ def test_an_animation_of_the_same_name_is_replaced_and_its_other_curves_kept(tmp
     assert text.count("AnimationCurve:") == 4 * 3 + 1
 
 
+def scaled_leg(knee_scales: dict[float, float]) -> Scene:
+    """A leg of joints that repeat the scale of the node above them, as HumanIK rigs of Maya have it."""
+    scene, small = Scene(unit=100.0), (0.01, 0.01, 0.01)
+    above = scene.node("Reference", sub="Null", Lcl_Scaling=small)
+    for name, height in (("Hip", 100.0), ("Knee", -50.0), ("Ankle", -45.0)):
+        above = scene.node(name, above, inherit=2, Lcl_Scaling=small, Lcl_Translation=(0, height, 0))
+    knee = scene.nodes["Knee"]
+    scales = {(knee, "Lcl Scaling", axis): knee_scales for axis in "XYZ"}
+    scene.stack("old", 1.0, {(knee, "Lcl Rotation", "X"): {0.0: 0.0, 1.0: 60.0}, **scales})
+    return scene
+
+
+def test_joints_that_repeat_their_parents_scale_inherit_it_when_a_motion_is_written(tmp_path: Path) -> None:
+    clip = scaled_leg({0.0: 0.01, 1.0: 0.01}).read()
+    motion = swing(clip.skeleton)
+    lost = write(replace(clip, motion=motion), tmp_path / "out.fbx")
+    assert lost == (
+        "3 joints that repeated their parent's scale now inherit it: their size is the same, in Blender too",
+    )
+    back, old = read(tmp_path / "out.fbx"), read(tmp_path / "out.fbx", clip="old")
+    assert back.motion is not None
+    assert old.motion is not None
+    assert clip.motion is not None
+    assert np.abs(fk(back.motion).positions - fk(motion).positions).max() < 1e-6
+    assert np.abs(fk(old.motion).positions - fk(clip.motion).positions).max() < 1e-6
+    table = transforms.ModelTable(document.parse((tmp_path / "out.fbx").read_bytes()))
+    nodes = [table.transform(number) for number in table.models]
+    # A program that takes every scale for inherited gets the same sizes.
+    assert [(float(node.scale[0]), node.inherit) for node in nodes] == [(0.01, 1), (1.0, 1), (1.0, 1), (1.0, 1)]
+
+
+@pytest.mark.parametrize("scales", [{0.0: 0.01, 1.0: 0.02}, {0.0: 0.03}])
+def test_scales_that_an_animation_changes_stay_as_they_are(tmp_path: Path, scales: dict[float, float]) -> None:
+    clip = scaled_leg(scales).read()
+    assert write(replace(clip, motion=swing(clip.skeleton)), tmp_path / "out.fbx") == ()
+    table = transforms.ModelTable(document.parse((tmp_path / "out.fbx").read_bytes()))
+    assert [table.transform(number).inherit for number in table.models] == [1, 2, 2, 2]
+
+
 def test_the_frame_rate_is_that_of_the_motion(tmp_path: Path) -> None:
     scene = Scene(fps_mode=3)
     leg(scene)
@@ -624,11 +666,17 @@ def painted(mesh: Mesh) -> Mesh:
         normals=normals / np.linalg.norm(normals, axis=-1, keepdims=True), uvs=rng.uniform(size=(count, 3, 2)),
         materials=materials, material_numbers=np.arange(count) // (count // 2 + 1),
     )  # fmt: skip
-    return replace(mesh, look=look)
+    rows = np.arange(mesh.num_vertices)[:, None]
+    smile = np.where(rows < 7, rng.normal(scale=0.01, size=(mesh.num_vertices, 3)), 0.0)
+    blink = np.where(rows % 5 == 0, rng.normal(scale=0.01, size=(mesh.num_vertices, 3)), 0.0)
+    shapes = (BlendShape(name="Smile wide", offsets=smile), BlendShape(name="blink.L", offsets=blink))
+    return replace(mesh, look=look, shapes=shapes)
 
 
 @pytest.mark.parametrize(("first", "second"), [("glb", "fbx"), ("fbx", "usdz"), ("usdz", "glb")])
-def test_normals_coordinates_and_materials_go_from_format_to_format(tmp_path: Path, first: str, second: str) -> None:
+def test_normals_coordinates_materials_and_shapes_go_from_format_to_format(
+    tmp_path: Path, first: str, second: str
+) -> None:
     if "usdz" in (first, second):
         pytest.importorskip("pxr")
     walk = samples.motion("walk").motion[:3]
@@ -650,6 +698,9 @@ def test_normals_coordinates_and_materials_go_from_format_to_format(tmp_path: Pa
         assert look.materials[0].colour == pytest.approx((1.0, 0.1, 0.2, 1.0))
         assert look.materials[1].image == mesh.look.materials[1].image
         assert np.abs(result.vertices[result.triangles] - mesh.vertices[mesh.triangles]).max() < 1e-5
+        assert [shape.name for shape in result.shapes] == ["Smile wide", "blink.L"]
+        for shape, wanted in zip(result.shapes, mesh.shapes):
+            assert np.abs(shape.offsets[result.triangles] - wanted.offsets[mesh.triangles]).max() < 1e-6
 
 
 def test_an_image_beside_the_file_is_read_and_one_elsewhere_is_not(tmp_path: Path) -> None:

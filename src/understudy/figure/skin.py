@@ -44,6 +44,17 @@ class Look:
 
 
 @record
+class BlendShape:
+    """A shape that a mesh can take, such as a smile: how far each vertex moves from where it is in the bind pose."""
+
+    name: str
+    offsets: Array
+    """(V, 3) metres, world, in the bind pose."""
+    weight: float = 0.0
+    """The share of the shape that the mesh has while nothing animates it."""
+
+
+@record
 class Mesh:
     """A surface whose vertices follow the joints of a skeleton by weights.
 
@@ -63,6 +74,8 @@ class Mesh:
     """(J, 4, 4) bind transforms: they take vertices, metres, to each joint's frame."""
     look: Look | None = None
     """How it looks; None if that is not known."""
+    shapes: tuple[BlendShape, ...] = ()
+    """Shapes that are kept for other programs; `skinned` does not apply them."""
 
     def __post_init__(self) -> None:
         what = f"Mesh `{self.name}`"
@@ -78,6 +91,9 @@ class Mesh:
                     raise SkeletonError(
                         f"{what}: expected normals and texture coordinates for {len(triangles)} triangles"
                     )
+        for shape in self.shapes:
+            if shape.offsets.shape != vertices.shape:
+                raise SkeletonError(f"{what}: expected blend shape `{shape.name}` to move {len(vertices)} vertices")
         total = weights.sum(axis=1, keepdims=True)
         if np.any(weights < 0.0) or np.any(total <= 0.0):
             vertex = int(np.flatnonzero(np.any(weights < 0.0, axis=1) | (total[:, 0] <= 0.0))[0])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from understudy.base.quaternion import Array
-from understudy.figure.skin import Look, Material
+from understudy.figure.skin import BlendShape, Look, Material
 from understudy.io.child import Arrays
 
 MAX_IMAGE_BYTES = 1 << 26
@@ -58,6 +58,31 @@ def read_look(
     if normals is None and "uv" not in values and not materials:
         return None
     return Look(normals=normals, uvs=values.get("uv"), materials=materials, material_numbers=numbers)
+
+
+def read_shapes(
+    key: str, entries: list[dict[str, Any]], arrays: Arrays, count: int, world: Array
+) -> tuple[BlendShape, ...]:
+    """The blend shapes of a mesh.
+
+    Args:
+        key: The mesh in the child's arrays.
+        entries: The child's descriptions of the shapes.
+        arrays: The child's arrays.
+        count: Number of vertices of the mesh.
+        world: (4, 4) our world from the mesh in the bind pose.
+    """
+    out = []
+    for i, entry in enumerate(entries):
+        offsets, vertices = arrays[f"{key}_shape{i}_offsets"], arrays[f"{key}_shape{i}_vertices"]
+        length = min(len(offsets), len(vertices))
+        offsets, vertices = offsets[:length], vertices[:length]
+        good = (vertices >= 0) & (vertices < count) & np.all(np.isfinite(offsets), axis=1)
+        moved = np.zeros((count, 3))
+        moved[vertices[good]] = offsets[good] @ world[:3, :3].T
+        weight = entry["weight"] if np.isfinite(entry["weight"]) else 0.0
+        out.append(BlendShape(name=entry["name"] or f"shape{i}", offsets=moved, weight=weight))
+    return tuple(out)
 
 
 def _material(entry: dict[str, Any], arrays: Arrays, folder: Path) -> Material:

@@ -24,6 +24,7 @@ from understudy.figure.roles import roles
 from understudy.figure.skeleton import JointKind, Skeleton
 from understudy.figure.skin import Mesh
 from understudy.io import Clip
+from understudy.retarget.loop_closing import Stride, hold_plants, seam_jump, smooth_seam
 
 UP = np.array([0.0, 1.0, 0.0])
 
@@ -246,7 +247,7 @@ def read_path(file: str | Path) -> FloorPath:
 def make_loop(motion: Motion) -> tuple[Motion, list[str]]:
     """The part of a motion that repeats best, closed so that its last pose is its first, seen from the path.
 
-    What the two ends still differ by is taken out evenly over the loop.
+    What the two ends still differ by is taken out evenly over the loop. Planted feet are then held again.
 
     Returns:
         The loop, and sentences on where it was cut and how well it closes.
@@ -269,15 +270,22 @@ def make_loop(motion: Motion) -> tuple[Motion, list[str]]:
     if cut.offsets is not None:
         parts["offsets"] = cut.offsets - share[:, None, None] * (cut.offsets[-1] - cut.offsets[0])
     closed = along_path(cut.derived(**parts), way)
-    seam, inner = _seam_jump(closed, way)
+    stride = Stride(
+        turn=from_axis_angle(UP, way.headings[-1] - way.headings[0]), start=way.positions[0], end=way.positions[-1]
+    )
+    closed, plant_notes = hold_plants(smooth_seam(closed, stride), stride)
+    seam, inner = seam_jump(closed, stride)
     where = f"frames {first} to {last} repeat best, {(last - first) / motion.fps:.2f} s"
     each_frame = 1000 * gap / (last - first)
     notes = [
         f"{where}; their ends differed by up to {1000 * gap:.1f} mm, taken out evenly: {each_frame:.2f} mm a frame",
         f"at the seam a joint's speed changes by up to {seam:.2f} m/s in a frame, elsewhere by up to {inner:.2f} m/s",
+        *plant_notes,
     ]
     if gap > 0.1 * leg_length(motion.skeleton):
-        notes.append("the motion does not repeat itself: the ends were far apart, so feet slide while they are joined")
+        notes.append(
+            "the motion does not repeat itself: the ends were far apart, and limbs drift while they are joined"
+        )
     return closed, notes
 
 
@@ -310,18 +318,6 @@ def _closest_pair(features: Array, starts: np.ndarray, ends: np.ndarray, shortes
     good = distances <= MAX_WORSE_FACTOR * distances.min() + 1e-12
     first, last = np.unravel_index(int(np.argmax(np.where(good, lengths, 0))), distances.shape)
     return int(starts[first]), int(ends[last])
-
-
-def _seam_jump(closed: Motion, path: FloorPath) -> tuple[float, float]:
-    """The largest change of a joint's velocity, m/s, between frames at the seam and inside the loop."""
-    positions = fk(closed).positions
-    # The next round, put where this one ends: its first frame is the last of this one.
-    turn = from_axis_angle(UP, path.headings[-1] - path.headings[0])
-    following = rotate(turn, positions[:3] - path.positions[0]) + path.positions[-1]
-    joined = np.concatenate([positions, following[1:]])
-    changes = np.linalg.norm(np.diff(joined, n=2, axis=0), axis=-1).max(axis=1) * closed.fps
-    inner = changes[: len(positions) - 2]
-    return float(changes[len(positions) - 2 :][:1].max()), float(inner.max(initial=0.0))
 
 
 def rename_joints(clip: Clip, *, add: str = "", remove: str = "") -> Clip:

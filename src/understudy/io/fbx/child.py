@@ -118,7 +118,6 @@ def _settings(scene: Any) -> dict[str, Any]:
         "unit": float(settings.unit_meters),
         "axes": [int(axes.right), int(axes.up), int(axes.front)],
         "fps": fps if MIN_FPS <= fps <= MAX_FPS else 30.0,
-        "blend_shapes": len(_keep(scene.blend_shapes)),
     }
 
 
@@ -156,10 +155,27 @@ def _meshes(scene: Any, arrays: Arrays) -> list[dict[str, Any]]:
             {
                 "number": i, "name": str(mesh.name) or str(geometry.name), "node": nodes[0],
                 "clusters": clusters, "skins": len(skins), "method": int(skins[0].skinning_method) if skins else 0,
+                "shapes": _shapes(mesh, i, arrays),
                 "materials": [_material(_keep(material), arrays) for material in _keep(mesh.materials)],
             }
         )  # fmt: skip
     return meshes
+
+
+def _shapes(mesh: Any, number: int, arrays: Arrays) -> list[dict[str, Any]]:
+    """The blend shapes of a mesh: names and weights. The vertices that they move are added to the arrays."""
+    shapes: list[dict[str, Any]] = []
+    for deformer in _keep(mesh.blend_deformers):
+        for channel in _keep(_keep(deformer).channels):
+            shape = _keep(_keep(channel).target_shape)
+            if shape is None:
+                continue
+            key = f"mesh{number}_shape{len(shapes)}"
+            offsets = [(v.x, v.y, v.z) for v in _keep(shape.position_offsets)]
+            arrays[f"{key}_offsets"] = np.array(offsets, float).reshape(-1, 3)
+            arrays[f"{key}_vertices"] = np.array(list(_keep(shape.offset_vertices)), np.int64)
+            shapes.append({"name": str(channel.name) or str(shape.name), "weight": float(channel.weight)})
+    return shapes
 
 
 def _add_corners(mesh: Any, number: int, arrays: Arrays) -> None:

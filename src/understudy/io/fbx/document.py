@@ -71,6 +71,14 @@ class FbxRecord:
         """A property as a Python value; None if there is none of this number."""
         return _unpack(self.codes[number], self.packed[number]) if number < len(self.codes) else None
 
+    def numbers(self) -> np.ndarray:
+        """(n,) the array of the record, as binary and text files have it; NaN for what is no number."""
+        source = self.child("a") or self
+        values = [source.value(i) for i in range(len(source.codes))]
+        if len(values) == 1 and isinstance(values[0], np.ndarray):
+            return values[0].astype(float)
+        return np.array([value if isinstance(value, int | float) else np.nan for value in values], float)
+
     def child(self, name: str) -> FbxRecord | None:
         """The first record of this name directly below."""
         return next((record for record in self.children if record.name == name), None)

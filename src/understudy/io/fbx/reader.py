@@ -20,7 +20,7 @@ from understudy.io.child import Arrays, ask, need, refuse_bodies_of_bad_numbers
 from understudy.io.clip import Clip, ReadOptions, choose_clip_index, describe_clip_choice, name_unit, world_from_file
 from understudy.io.fbx.joints import EMPTY, NO_NODE, FbxJoints, find_joints, nodes_of
 from understudy.io.fbx.writer import FbxLayout
-from understudy.io.look import read_look
+from understudy.io.look import read_look, read_shapes
 from understudy.io.matrices import MIN_DETERMINANT, Rig, make_rig
 
 FIRST_DUAL_QUATERNION_METHOD = 2
@@ -63,8 +63,11 @@ def read_meshes(
             unattached += 1
             continue
         corner_numbers, faces = triangulate_corners(arrays[f"{key}_faces"], corners, len(vertices))
-        look = read_look(mesh["number"], mesh["materials"], arrays, corner_numbers, faces, bound.pop("world"), folder)
-        meshes.append(Mesh(name=mesh["name"], triangles=corners[corner_numbers].astype(np.intp), look=look, **bound))
+        world = bound.pop("world")
+        look = read_look(mesh["number"], mesh["materials"], arrays, corner_numbers, faces, world, folder)
+        shapes = read_shapes(f"mesh{mesh['number']}", mesh["shapes"], arrays, len(vertices), world)
+        triangles = corners[corner_numbers].astype(np.intp)
+        meshes.append(Mesh(name=mesh["name"], triangles=triangles, look=look, shapes=shapes, **bound))
         if mesh["method"] >= FIRST_DUAL_QUATERNION_METHOD:
             dropped.append(f"mesh `{mesh['name']}` is skinned by dual quaternions; linear blending is used instead")
         if mesh["skins"] > 1:
@@ -218,8 +221,6 @@ def _clip(info: dict[str, Any], arrays: Arrays, data: bytes, name: str, options:
         motion, motion_notes, lost = _motion(info, arrays, joints, rig, skeleton, to_world, names[chosen])
         notes += motion_notes
         dropped += lost
-    if info["blend_shapes"]:
-        dropped.append(f"{info['blend_shapes']} blend shapes (faces, mostly) are not read")
     meshes, left = read_meshes(info, arrays, joints, rig, skeleton, to_world, Path(name).parent)
     return Clip(
         skeleton=skeleton, motion=motion, format="fbx", unit=unit, unit_reason=unit_reason, up=up, up_reason=up_reason,

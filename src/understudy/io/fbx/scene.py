@@ -161,6 +161,8 @@ class _Scene:
         )  # fmt: skip
         for material in (mesh.look.materials if mesh.look is not None else ()) or (Material(name=name),):
             self._add_material(material, number)
+        if mesh.shapes:
+            self._add_shapes(mesh, name, geometry, world_from_file_matrix)
         skin = self.add(
             "Deformer", join_name(name, "Deformer"), "Skin",
             [fbx_record("Version", 101), fbx_record("Link_DeformAcuracy", 50.0)], geometry,
@@ -185,6 +187,29 @@ class _Scene:
                 "Deformer", join_name(self.skeleton.names[joint], "SubDeformer"), "Cluster", children, skin
             )
             self.links.append(link(self.joints[joint], cluster))
+
+    def _add_shapes(self, mesh: Mesh, name: str, geometry: int, world_from_file_matrix: Array) -> None:
+        """Add the blend shapes of a mesh, each with the vertices that it moves."""
+        blend = self.add("Deformer", join_name(name, "Deformer"), "BlendShape", [fbx_record("Version", 100)], geometry)
+        for shape in mesh.shapes:
+            offsets = shape.offsets @ world_from_file_matrix / self.unit
+            moved = np.flatnonzero(np.any(offsets != 0.0, axis=1))
+            percent = 100.0 * shape.weight
+            channel = self.add(
+                "Deformer", join_name(shape.name, "SubDeformer"), "BlendShapeChannel",
+                [fbx_record("Version", 100), fbx_record("DeformPercent", percent),
+                 fbx_record("FullWeights", np.array([100.0])),
+                 fbx_record("Properties70", children=[
+                     fbx_record("P", "DeformPercent", "Number", "", "A", percent)])],
+                blend,
+            )  # fmt: skip
+            self.add(
+                "Geometry", join_name(shape.name, "Geometry"), "Shape",
+                [fbx_record("Version", 100), fbx_record("Indexes", moved.astype(np.int32)),
+                 fbx_record("Vertices", np.ascontiguousarray(offsets[moved]).ravel()),
+                 fbx_record("Normals", np.zeros(3 * len(moved)))],
+                channel,
+            )  # fmt: skip
 
     def _add_material(self, material: Material, above: int) -> None:
         """Add a material, with its image inside the file."""

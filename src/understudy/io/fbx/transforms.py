@@ -25,6 +25,10 @@ SCALE_BY_PARTS, SCALE_BY_MATRIX, SCALE_NOT_INHERITED = 0, 1, 2
 """How a node gets its parent's scale."""
 
 
+MAX_SCALE_DIFFERENCE = 1e-5
+"""Relative difference up to which two scales count as the same."""
+
+
 @record
 class NodeTransform:
     """The properties that place a node."""
@@ -120,6 +124,23 @@ def place_still(node: NodeTransform, parent: Placed) -> Placed:
     return place(node, parent, node.rotation(), node.place())
 
 
+def inheriting(node: NodeTransform, parent: Placed) -> NodeTransform | None:
+    """The node with its parent's scale inherited and a scale of one, where that puts it at the same place and size.
+
+    Maya's joints need not inherit scale: such a joint repeats its parent's scale as its own. Blender takes every scale
+    for inherited, and moves a bone that has a scale of its own by a wrong distance.
+    """
+    linear = np.asarray(parent.matrix[..., :3, :3]).reshape(-1, 3, 3)[0]
+    size = float(np.cbrt(np.linalg.det(linear)))
+    repeated = np.allclose(node.scale, size, rtol=MAX_SCALE_DIFFERENCE, atol=0.0)
+    even = np.allclose(linear.T @ linear, size**2 * np.eye(3), rtol=0.0, atol=MAX_SCALE_DIFFERENCE * size**2)
+    pivots = np.any(node.scaling_pivot) or np.any(node.scaling_offset)
+    plain = np.allclose(node.scale, 1.0, rtol=0.0, atol=MAX_SCALE_DIFFERENCE)
+    if node.inherit == SCALE_BY_MATRIX or plain or pivots or size <= 0.0 or not (repeated and even):
+        return None
+    return replace(node, inherit=SCALE_BY_MATRIX, scale=np.ones(3))
+
+
 def local_values(node: NodeTransform, parent: Placed, wanted: Array) -> tuple[Array, Array]:
     """(F, 4) rotations and (F, 3) origins in the parent with which the node's matrices are those wanted (F, 4, 4)."""
     matrix = parent.matrix
@@ -183,7 +204,7 @@ class ModelTable:
             number: The node's number.
             active: Whether the fixed rotations and the order apply; None as the node says.
         """
-        values = {**self._template, **_properties(self.models[number])}
+        values = {**self._template, **properties_of(self.models[number])}
 
         def vector(key: str, default: float = 0.0) -> Array:
             numbers = values.get(key, ())
@@ -218,7 +239,7 @@ def name_of(item: FbxRecord) -> str:
     return text.partition("::")[2] if "::" in text else text
 
 
-def _properties(item: FbxRecord) -> dict[str, list[object]]:
+def properties_of(item: FbxRecord) -> dict[str, list[object]]:
     """The values of an object's properties by name."""
     table = item.child("Properties70")
     if table is None:
@@ -236,5 +257,5 @@ def _template(document: FbxDocument) -> dict[str, list[object]]:
     for kind in () if definitions is None else definitions.all("ObjectType"):
         template = kind.child("PropertyTemplate") if kind.value(0) == "Model" else None
         if template is not None:
-            return _properties(template)
+            return properties_of(template)
     return {}

@@ -33,14 +33,17 @@ from understudy.io.fbx.document import (
 from understudy.io.fbx.joints import NO_NODE
 from understudy.io.fbx.scene import write_scene
 from understudy.io.fbx.transforms import (
+    SCALE_BY_MATRIX,
     WORLD,
     ModelTable,
     NodeTransform,
     Placed,
+    inheriting,
     local_values,
     name_of,
     place,
     place_still,
+    properties_of,
 )
 from understudy.io.matrices import make_affine
 
@@ -140,23 +143,29 @@ def _insert_motion(motion: Motion, layout: FbxLayout, name: str, stream: BinaryI
             raise DocumentError(f"it has no `{section}`")
     table = ModelTable(document)
     numbers = table.match(layout.names, layout.parents)
-    nodes, cleared = _make_curves(motion, layout, table, numbers, bake=bake)
+    nodes, cleared, resized = _make_curves(motion, layout, table, numbers, bake=bake)
+    scales = _constant_scales(document, table, resized)
+    if scales is None:
+        nodes, cleared, resized = _make_curves(motion, layout, table, numbers, bake=bake, resize=False)
     moving = {numbers[node] for joint in layout.nodes if joint != NO_NODE for node in _above(layout.parents, joint)}
     removed, kept = _old_animation(document, name, {number for number in moving if number is not None})
+    removed |= scales or set()
+    kept = [number for number in kept if number not in removed]
     animation = make_animation(name, motion.fps, motion.num_frames, nodes, _free_numbers(document))
     animation.links += [link(number, animation.layer) for number in kept]
     changes = _Changes(
         sections=_change_lists(document, name, motion.fps, animation, removed),
-        animation=animation, removed=removed, cleared=cleared,
+        animation=animation, removed=removed, cleared=cleared, resized=resized,
     )  # fmt: skip
     if document.text is None:
         write_binary(_with_changes(document, changes), stream)
     else:
         stream.write(_splice(document, changes).encode("utf-8", errors="surrogateescape"))
-    return [AMBIGUOUS.format(count=len(cleared))] if cleared else []
+    return [text.format(count=len(group)) for text, group in ((AMBIGUOUS, cleared), (RESIZED, resized)) if group]
 
 
 AMBIGUOUS = "the file's own rotation orders of {count} joints, which programs read differently, became plain X, Y, Z"
+RESIZED = "{count} joints that repeated their parent's scale now inherit it: their size is the same, in Blender too"
 
 
 @record
@@ -171,6 +180,17 @@ class _Changes:
     """The numbers of objects to remove."""
     cleared: set[int]
     """The numbers of nodes that lose their fixed rotations and their rotation order."""
+    resized: set[int]
+    """The numbers of nodes that inherit their parent's scale from now on."""
+
+    def made_plain(self, item: FbxRecord) -> FbxRecord:
+        """An object as it will be: a node may lose what programs read differently."""
+        number = item.value(0)
+        properties = {
+            **(CLEARED if number in self.cleared else {}),
+            **(SCALE_INHERITED if number in self.resized else {}),
+        }
+        return _with_properties(item, properties) if properties else item
 
 
 def _above(parents: list[int], node: int) -> Iterator[int]:
@@ -181,9 +201,9 @@ def _above(parents: list[int], node: int) -> Iterator[int]:
 
 
 def _make_curves(
-    motion: Motion, layout: FbxLayout, table: ModelTable, numbers: list[int | None], *, bake: bool
-) -> tuple[list[NodeCurves], set[int]]:
-    """The curves of each joint that has a node, and the numbers of nodes whose rotations have to be made plain.
+    motion: Motion, layout: FbxLayout, table: ModelTable, numbers: list[int | None], *, bake: bool, resize: bool = True
+) -> tuple[list[NodeCurves], set[int], set[int]]:
+    """The curves of each joint that has a node, and the nodes whose rotations or scales have to be made plain.
 
     Positions are exact for any scales and pivots: each node is placed relative to the actual matrix of its parent.
     """
@@ -194,7 +214,7 @@ def _make_curves(
     min_translation = MIN_TRANSLATION_PER_BODY_SIZE * float(np.ptp(motion.skeleton.rest_world[0], axis=0).max())
     still = _place_all_still(layout, table, numbers)
     placed: dict[int, Placed] = {0: WORLD}
-    curves, cleared = [], set()
+    curves, cleared, resized = [], set(), set()
     for joint, node in enumerate(layout.nodes):
         if node == NO_NODE:
             continue
@@ -205,6 +225,10 @@ def _make_curves(
             transform = transform.plain()
             cleared.add(number)
         parent = _placed_parent(layout, still, placed, layout.parents[node])
+        inherits = inheriting(transform, parent) if resize else None
+        if inherits is not None:
+            transform = inherits
+            resized.add(number)
         wanted = make_affine(
             linear @ to_matrix(pose.rotations[:, joint]) @ layout.stretches[joint], positions[:, joint]
         )
@@ -215,7 +239,7 @@ def _make_curves(
         moves = bake or unit * np.abs(translations - transform.translation).max() > min_translation
         angles = transform.animated_angles(rotations)
         curves.append(NodeCurves(node=number, angles=angles, translations=translations if moves else None))
-    return curves, cleared
+    return curves, cleared, resized
 
 
 def _placed_parent(
@@ -300,6 +324,42 @@ def _old_animation(document: FbxDocument, name: str, moving: set[int]) -> tuple[
     return stacks | layers | gone | curves, [number for number in properties if number not in gone]
 
 
+def _constant_scales(document: FbxDocument, table: ModelTable, nodes: set[int]) -> set[int] | None:
+    """The objects that animate the scales of nodes, if all of them hold the node's scale; None if one has another."""
+    objects, connections = document.top("Objects"), document.top("Connections")
+    assert objects is not None
+    assert connections is not None
+    links = [(item.value(1), item.value(2), item.value(3)) for item in connections.all("C")]
+    scales = {
+        below: table.transform(above).scale for below, above, prop in links if above in nodes and prop == "Lcl Scaling"
+    }
+    curves = {
+        below: (above, "XYZ".index(prop[-1]))
+        for below, above, prop in links
+        if above in scales and prop in ("d|X", "d|Y", "d|Z")
+    }
+    held: dict[int, set[int]] = {number: set() for number in scales}
+    for item in objects.children:
+        number = item.value(0)
+        if number in curves:
+            owner, axis = curves[number]
+            values = item.child("KeyValueFloat")
+            keys = np.zeros(1) if values is None else values.numbers()
+            if not np.all(np.abs(keys - scales[owner][axis]) <= MAX_STILL_ERROR * scales[owner][axis]):
+                return None
+            held[owner].add(axis)
+    for item in objects.children:
+        number = item.value(0)
+        if number in scales:
+            properties = properties_of(item)
+            for axis in {0, 1, 2} - held[number]:
+                value = properties.get(f"d|{'XYZ'[axis]}", [0.0])[0]
+                difference = value - scales[number][axis] if isinstance(value, int | float) else np.inf
+                if abs(difference) > MAX_STILL_ERROR * scales[number][axis]:
+                    return None
+    return {*scales, *curves}
+
+
 def _change_lists(
     document: FbxDocument, name: str, fps: float, animation: Animation, removed: set[int]
 ) -> dict[str, FbxRecord]:
@@ -374,8 +434,7 @@ def _with_changes(document: FbxDocument, changes: _Changes) -> FbxDocument:
     for item in document.root.children:
         if item.name == "Objects":
             kept = [below for below in item.children if below.value(0) not in changes.removed]
-            kept = [_made_plain(below) if below.value(0) in changes.cleared else below for below in kept]
-            item = replace_children(item, [*changes.animation.objects, *kept])
+            item = replace_children(item, [*changes.animation.objects, *(changes.made_plain(below) for below in kept)])
         elif item.name == "Connections":
             kept = [below for below in item.children if not _touches(below, changes.removed)]
             item = replace_children(item, [*kept, *changes.animation.links])
@@ -387,15 +446,25 @@ def _touches(connection: FbxRecord, removed: set[int]) -> bool:
     return connection.value(1) in removed or connection.value(2) in removed
 
 
-def _made_plain(node: FbxRecord) -> FbxRecord:
-    """A node without fixed rotations, whose rotation order is X, Y, Z."""
-    zeros = (0.0, 0.0, 0.0)
-    wanted = {
-        "RotationOrder": fbx_record("P", "RotationOrder", "enum", "", "", 0),
-        "PreRotation": fbx_record("P", "PreRotation", "Vector3D", "Vector", "", *zeros),
-        "PostRotation": fbx_record("P", "PostRotation", "Vector3D", "Vector", "", *zeros),
-    }
-    children = []
+ZEROS, ONES = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
+
+CLEARED = {
+    "RotationOrder": fbx_record("P", "RotationOrder", "enum", "", "", 0),
+    "PreRotation": fbx_record("P", "PreRotation", "Vector3D", "Vector", "", *ZEROS),
+    "PostRotation": fbx_record("P", "PostRotation", "Vector3D", "Vector", "", *ZEROS),
+}
+"""The properties of a node without fixed rotations, whose rotation order is X, Y, Z."""
+
+SCALE_INHERITED = {
+    "InheritType": fbx_record("P", "InheritType", "enum", "", "", SCALE_BY_MATRIX),
+    "Lcl Scaling": fbx_record("P", "Lcl Scaling", "Lcl Scaling", "", "A", *ONES),
+}
+"""The properties of a node that has the scale of its parent."""
+
+
+def _with_properties(node: FbxRecord, properties: dict[str, FbxRecord]) -> FbxRecord:
+    """A node with some properties set."""
+    children, wanted = [], dict(properties)
     for item in node.children:
         if item.name == "Properties70":
             entries = [wanted.pop(str(entry.value(0)), entry) for entry in item.children]
@@ -417,8 +486,8 @@ def _splice(document: FbxDocument, changes: _Changes) -> str:
             for below in item.children:
                 if below.value(0) in changes.removed:
                     edits.append((*below.span, ""))
-                elif below.value(0) in changes.cleared:
-                    edits.append((*below.span, to_text(_made_plain(below), 1).strip()))
+                elif changes.made_plain(below) is not below:
+                    edits.append((*below.span, to_text(changes.made_plain(below), 1).strip()))
         elif item.name == "Connections":
             new = "".join(to_text(below, 1) for below in changes.animation.links)
             edits.append((item.inside[1], item.inside[1], new))

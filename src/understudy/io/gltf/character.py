@@ -7,6 +7,7 @@ Source: Khronos glTF 2.0 specification, sections 3.7.2 (meshes) and 3.7.3 (skins
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from understudy.base.errors import SkeletonError
 from understudy.base.quaternion import Array, conjugate, multiply, rotate, to_matrix, unrotate
 from understudy.base.records import record
 from understudy.figure.skeleton import Point, Skeleton
-from understudy.figure.skin import Mesh, binds_of_rest
+from understudy.figure.skin import BlendShape, Mesh, binds_of_rest
 from understudy.io.clip import world_from_file
 from understudy.io.gltf.document import MAX_NUMBER, Accessors, Document, GltfNodes, Json
 from understudy.io.gltf.look import Piece, read_look
@@ -349,7 +350,7 @@ def make_skeleton(character: Character, nodes: GltfNodes, unit: float, up: str, 
     return Skeleton(names=joints.names, parents=parents, offsets=offsets, rest=rest, ends=tuple(ends), name=name)
 
 
-MAX_VERTICES, MAX_CORNERS, MAX_BIND_MATRICES = 1 << 22, 1 << 24, 1 << 21
+MAX_VERTICES, MAX_CORNERS, MAX_BIND_MATRICES, MAX_SHAPE_VERTICES = 1 << 22, 1 << 24, 1 << 21, 1 << 24
 """Limits for all meshes together. They are needed because a small file may use the same numbers many times."""
 
 TRIANGLES, STRIP, FAN = 4, 5, 6
@@ -388,10 +389,12 @@ def read_meshes(
         else:
             world_from_joint = nodes.worlds[character.joints.nodes[joint]]
             bound = binder.bind_rigid(surface, nodes.worlds[number], world_from_joint, joint)
-        look = read_look(document, accessors, surface.pieces, bound.pop("linear"))
+        linear = bound.pop("linear")
+        look = read_look(document, accessors, surface.pieces, linear)
+        shapes = tuple(replace(shape, offsets=shape.offsets @ linear.T) for shape in surface.shapes)
         title = document.text(node, "name") or document.text(mesh, "name") or f"mesh{node['mesh']}"
         try:
-            meshes.append(Mesh(name=title, triangles=surface.triangles, look=look, **bound))
+            meshes.append(Mesh(name=title, triangles=surface.triangles, look=look, shapes=shapes, **bound))
         except SkeletonError as error:
             raise document.error(f"meshes[{node['mesh']}]", error.message) from None
     return tuple(meshes), [f"{count} of the meshes {problem}" for problem, count in problems.items()]
@@ -424,6 +427,7 @@ class _Surface:
         """The triangles of each primitive, in the order of `triangles`."""
         parts: dict[tuple[Any, ...], tuple[int, list[Array]]] = {}
         triangles, count = [np.empty((0, 3), np.intp)], 0
+        targets: list[tuple[int, int, list[Any], str]] = []
         for i, primitive in enumerate(document.objects(mesh.get("primitives", []), f"{where}.primitives")):
             at = f"{where}.primitives[{i}]"
             if DRACO in document.object(primitive.get("extensions", {}), f"{at}.extensions"):
@@ -432,12 +436,11 @@ class _Surface:
             if primitive.get("mode", TRIANGLES) not in (TRIANGLES, STRIP, FAN):
                 self._add_problem("has points or lines, which are not read")
                 continue
-            if primitive.get("targets"):
-                self._add_problem("has morph targets, which are not applied")
             attributes = document.object(primitive.get("attributes"), f"{at}.attributes")
             key = tuple(sorted((name, str(value)) for name, value in attributes.items() if _is_used(name)))
             if key not in parts:
                 parts[key] = (count, _vertices(document, accessors, attributes, f"{at}.attributes", skinned=skinned))
+                targets.append((count, len(parts[key][1][0]), primitive.get("targets") or [], at))
                 count += len(parts[key][1][0])
                 budget.take("vertices", len(parts[key][1][0]))
             first, arrays = parts[key]
@@ -451,10 +454,46 @@ class _Surface:
         width = max((arrays[1].shape[1] for _, arrays in parts.values()), default=0)
         self.joints = _stack(width, [arrays[1] for _, arrays in parts.values()]).astype(np.intp)
         self.weights = _stack(width, [arrays[2] for _, arrays in parts.values()])
+        self.shapes = _shapes(document, accessors, mesh, targets, len(self.vertices))
 
     def _add_problem(self, problem: str) -> None:
         if problem not in self.problems:
             self.problems.append(problem)
+
+
+def _shapes(
+    document: Document, accessors: Accessors, mesh: Json, parts: list[tuple[int, int, list[Any], str]], count: int
+) -> list[BlendShape]:
+    """The morph targets of a mesh, in the file's unit and axes.
+
+    Args:
+        document: The file.
+        accessors: Its numbers.
+        mesh: The mesh.
+        parts: For each primitive with vertices of its own: the first of them, how many, its targets, and where it is.
+        count: Number of vertices of all primitives.
+    """
+    number = max((len(targets) for _, _, targets, _ in parts if isinstance(targets, list)), default=0)
+    if number * count > MAX_SHAPE_VERTICES:
+        raise document.error("meshes", f"have {number} morph targets of {count} vertices, which are too many")
+    extras = mesh.get("extras")
+    names = extras.get("targetNames") if isinstance(extras, dict) else None
+    weights = mesh.get("weights")
+    out = []
+    for i in range(number):
+        offsets = np.zeros((count, 3))
+        for first, length, targets, at in parts:
+            entry = targets[i] if isinstance(targets, list) and i < len(targets) else None
+            if isinstance(entry, dict) and "POSITION" in entry:
+                values = accessors.numbers(entry["POSITION"], "VEC3", f"{at}.targets[{i}].POSITION")
+                if len(values) != length:
+                    raise document.error(f"{at}.targets[{i}]", f"expected {length} vertices, got {len(values)}")
+                offsets[first : first + length] = values
+        name = names[i] if isinstance(names, list) and i < len(names) and isinstance(names[i], str) else f"shape{i}"
+        weight = weights[i] if isinstance(weights, list) and i < len(weights) else 0.0
+        good = isinstance(weight, int | float) and abs(weight) < MAX_NUMBER
+        out.append(BlendShape(name=name, offsets=offsets, weight=float(weight) if good else 0.0))
+    return out
 
 
 def _is_used(attribute: str) -> bool:

@@ -427,6 +427,14 @@ def _add_mesh(builder: Builder, mesh: Mesh, num_joints: int, unit: float, up: st
             primitive["material"] = builder.material(material)
         primitives.append(primitive)
     tree.setdefault("meshes", []).append({"name": mesh.name or "mesh", "primitives": primitives})
+    if mesh.shapes:
+        moved = [shape.offsets @ world_from_file_matrix / unit for shape in mesh.shapes]
+        targets = [{"POSITION": builder.add(offsets, target=VERTICES, bounds=True)} for offsets in moved]
+        for primitive in primitives:
+            primitive["targets"] = targets
+        tree["meshes"][-1]["weights"] = [shape.weight for shape in mesh.shapes]
+        # No part of glTF itself, but all programs name the targets so.
+        tree["meshes"][-1]["extras"] = {"targetNames": [shape.name for shape in mesh.shapes]}
     node = {"name": mesh.name or "mesh", "mesh": len(tree["meshes"]) - 1, "skin": len(tree["skins"]) - 1}
     tree["nodes"].append(node)
     return len(tree["nodes"]) - 1
@@ -450,6 +458,7 @@ def _split_corners(mesh: Mesh) -> tuple[Mesh, Array | None, Array | None]:
     split = replace(
         mesh, vertices=mesh.vertices[vertices], triangles=number.reshape(-1, 3), joints=mesh.joints[vertices],
         weights=mesh.weights[vertices],
+        shapes=tuple(replace(shape, offsets=shape.offsets[vertices]) for shape in mesh.shapes),
     )  # fmt: skip
     normals = None if look.normals is None else look.normals.reshape(-1, 3)[first]
     return split, normals, None if look.uvs is None else look.uvs.reshape(-1, 2)[first]

@@ -159,6 +159,7 @@ def _read(request: dict[str, Any]) -> tuple[dict[str, Any], Arrays]:
     arrays: Arrays = {}
     info = _describe(stage, chosen, geometry, arrays)
     info |= {"missing": missing, "skeletons": [str(skeleton.GetPath()) for skeleton in skeletons]}
+    info["problem_in_place"] = _problem_in_place(chosen, geometry)
     info["layers"] = sorted({layer.realPath for layer in stage.GetUsedLayers() if layer.realPath})
     animations = _animations(prims, cache.GetSkelQuery(chosen), skel)
     info["clips"] = _make_unique([_title(animation.GetPrim()) for animation in animations])
@@ -260,7 +261,7 @@ def _sample(query: Any, skeleton: Any, info: dict[str, Any], arrays: Arrays, geo
         keys = {0.0}
     if not all(math.isfinite(key) and abs(key) < MAX_TIME_CODE for key in keys):
         raise RefusedError("has time samples that are no times")
-    timing = find_timing([np.array(sorted(keys)) / rate], rate if rate <= MAX_CODES_PER_SECOND else None)
+    timing = find_timing([np.array(sorted(keys)) / rate], _wanted_rate(query.GetPrim(), rate))
     joints = [str(joint) for joint in query.GetJointOrder()]
     if timing.num_frames * max(len(joints), len(info["joints"])) > MAX_MATRICES:
         raise RefusedError(f"the animation makes {timing.num_frames} frames of {len(joints)} joints")
@@ -277,6 +278,24 @@ def _sample(query: Any, skeleton: Any, info: dict[str, Any], arrays: Arrays, geo
         worlds[frame] = _for_columns([imageable.ComputeLocalToWorldTransform(usd.TimeCode(code))])[0]
     arrays["moved"], arrays["moved_worlds"] = moved, worlds
     return {"moved_joints": joints, "fps": timing.fps, "exact": timing.exact, "begin": timing.start}
+
+
+def _wanted_rate(prim: Any, codes_per_second: float) -> float | None:
+    """The frame rate that our own writer stored with an animation, else that of the stage."""
+    stored = prim.GetAttribute("understudy:fps")
+    fps = stored.Get() if stored else None
+    if isinstance(fps, float) and math.isfinite(fps) and 0.0 < fps <= MAX_CODES_PER_SECOND:
+        return fps
+    return codes_per_second if codes_per_second <= MAX_CODES_PER_SECOND else None
+
+
+def _problem_in_place(skeleton: Any, geometry: Any) -> str:
+    """Why an animation cannot be added to the skeleton in its own file; empty if it can."""
+    if skeleton.GetPrim().IsInstanceProxy():
+        return "its skeleton is part of an instance"
+    if len(_transform_times(skeleton.GetPrim(), geometry)) > 1:
+        return "its skeleton is carried by an animation"
+    return ""
 
 
 def _transform_times(prim: Any, geometry: Any) -> list[float]:
@@ -321,7 +340,7 @@ def _meshes(prims: list[Any], skeleton: Any, cache: Any, skel: Any, geometry: An
                 "name": _title(prim), "per_vertex": int(query.GetNumInfluencesPerComponent()),
                 "rigid": bool(query.IsRigidlyDeformed()), "order": None if order is None else [str(j) for j in order],
                 "left_handed": str(mesh.GetOrientationAttr().Get()) == "leftHanded",
-                "method": str(query.GetSkinningMethod()), "blend_shapes": bool(query.HasBlendShapes()),
+                "method": str(query.GetSkinningMethod()), "shapes": _shapes(prim, query, key, skel, arrays),
                 "materials": _add_look(mesh, key, geometry, arrays),
             }
         )  # fmt: skip
@@ -403,6 +422,27 @@ def _material(material: Any, arrays: Arrays) -> dict[str, Any]:
 
 
 MAX_IMAGE_BYTES = 1 << 26
+
+
+def _shapes(prim: Any, query: Any, key: str, skel: Any, arrays: Arrays) -> list[dict[str, Any]]:
+    """The blend shapes of a mesh by name. The vertices that they move are added to the arrays."""
+    out: list[dict[str, Any]] = []
+    if not query.HasBlendShapes():
+        return out
+    names = query.GetBlendShapeOrder() or ()
+    targets = query.GetBlendShapeTargetsRel().GetTargets()
+    for name, target in zip(names, targets):
+        shape = skel.BlendShape(prim.GetStage().GetPrimAtPath(target))
+        offsets = shape.GetOffsetsAttr().Get() if shape else None
+        if offsets is None:
+            continue
+        numbers = shape.GetPointIndicesAttr().Get()
+        offsets = np.array(offsets, float).reshape(-1, 3)
+        arrays[f"{key}_shape{len(out)}_offsets"] = offsets
+        vertices = np.arange(len(offsets)) if numbers is None or not len(numbers) else np.array(numbers, np.int64)
+        arrays[f"{key}_shape{len(out)}_vertices"] = vertices
+        out.append({"name": str(name), "weight": 0.0})
+    return out
 
 
 def _skeleton_of(prim: Any, skel: Any) -> Any:

@@ -20,8 +20,9 @@ from understudy.io.child import Arrays, ask, need, refuse_bodies_of_bad_numbers
 from understudy.io.clip import Clip, ReadOptions, choose_clip_index, describe_clip_choice, name_unit, world_from_file
 from understudy.io.fbx.reader import pack_influences, triangulate_corners
 from understudy.io.guess import MAX_BODY_SIZE_METRES, MIN_BODY_JOINTS, MIN_BODY_SIZE_METRES, guess
-from understudy.io.look import read_look
+from understudy.io.look import read_look, read_shapes
 from understudy.io.matrices import MIN_DETERMINANT, Rig, make_affine, make_rig, make_unique
+from understudy.io.usd.layout import UsdLayout
 
 
 def read_meshes(
@@ -56,6 +57,7 @@ def read_meshes(
                 name=mesh["name"], vertices=positions, joints=joints, weights=weights, triangles=corners[numbers],
                 look=read_look(i, mesh["materials"], arrays, numbers, faces, world, Path(name).parent),
                 joint_from_mesh=_binds(rig, skeleton),
+                shapes=read_shapes(f"mesh{i}", mesh["shapes"], arrays, len(positions), world),
             )
         )  # fmt: skip
         dropped += _mesh_losses(mesh)
@@ -79,8 +81,6 @@ def _mesh_losses(mesh: dict[str, Any]) -> list[str]:
     notes = []
     if mesh["method"] == "dualQuaternion":
         notes.append(f"mesh `{mesh['name']}` is skinned by dual quaternions; linear blending is used instead")
-    if mesh["blend_shapes"]:
-        notes.append(f"mesh `{mesh['name']}` has blend shapes (faces, mostly), which are not read")
     return notes
 
 
@@ -129,15 +129,16 @@ def read(stream: BinaryIO, name: str, options: ReadOptions) -> Clip:
         options: Which animation; unit and up axis to use instead of the file's.
     """
     need("pxr", "usd-core", "usd", "Reading USD")
+    data = stream.read()
     if Path(name).is_file():
         info, arrays = _ask(str(Path(name).resolve()), name, options)
     else:
         with tempfile.TemporaryDirectory() as folder:
             copy = Path(folder) / f"given{PurePath(name).suffix.lower() or '.usd'}"
-            copy.write_bytes(stream.read())
+            copy.write_bytes(data)
             info, arrays = _ask(str(copy), name, options)
     with refuse_bodies_of_bad_numbers(name):
-        return _clip(info, arrays, name, options)
+        return _clip(info, arrays, name, options, data)
 
 
 def _ask(path: str, name: str, options: ReadOptions) -> tuple[dict[str, Any], Arrays]:
@@ -149,7 +150,7 @@ def _ask(path: str, name: str, options: ReadOptions) -> tuple[dict[str, Any], Ar
     return info, arrays
 
 
-def _clip(info: dict[str, Any], arrays: Arrays, name: str, options: ReadOptions) -> Clip:
+def _clip(info: dict[str, Any], arrays: Arrays, name: str, options: ReadOptions, data: bytes) -> Clip:
     clips = tuple(info["clips"])
     choose_clip_index(clips, options.clip, name)
     order, parents, num_roots = _tree(info["joints"])
@@ -176,6 +177,12 @@ def _clip(info: dict[str, Any], arrays: Arrays, name: str, options: ReadOptions)
     return Clip(
         skeleton=skeleton, motion=motion, format="usd", unit=unit, unit_reason=unit_reason, up=up,
         up_reason=f"{up} is up: {up_reason}", notes=tuple(notes), dropped=(*dropped, *left), clips=clips, meshes=meshes,
+        layout=UsdLayout(
+            data=data, path=str(Path(name).resolve()), skeleton_path=info["skeleton"], joints=info["joints"],
+            order=order, joint_names=skeleton.names, parents=skeleton.parents, stretches=rig.stretches,
+            to_world=_to_world(unit, up) @ arrays["world"], codes_per_second=info["codes_per_second"],
+            problem=info["problem_in_place"], motion=motion, skeleton=skeleton,
+        ),
     )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -14,9 +15,10 @@ from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
 from understudy.figure.skin import Look, Material, Mesh, binds_of_rest, skinned
 from understudy.io.child import need
-from understudy.io.clip import Clip, WriteOptions, describe_lost_joints, world_from_file
+from understudy.io.clip import Clip, WriteOptions, describe_lost_joints, name_unit, world_from_file
 from understudy.io.gltf.writer import bone_mesh
 from understudy.io.matrices import make_affine
+from understudy.io.usd.layout import NotInPlaceError, UsdLayout, insert_motion
 
 ENDINGS = (".usda", ".usdc", ".usdz")
 
@@ -26,6 +28,8 @@ MAX_BIND_DIFFERENCE = 1e-4
 
 def write(clip: Clip, stream: BinaryIO, options: WriteOptions) -> tuple[str, ...]:
     """Write a USD file: text, binary or package by the ending of its name; `.usd` is binary.
+
+    A motion of a character that was read from USD goes into the character's own file, whose other content is unchanged.
 
     Args:
         clip: What to write.
@@ -40,6 +44,15 @@ def write(clip: Clip, stream: BinaryIO, options: WriteOptions) -> tuple[str, ...
     unit = options.unit or (clip.unit if from_usd else 1.0)
     up = options.up or (clip.up if from_usd else "Y")
     notes = []
+    layout = clip.layout if isinstance(clip.layout, UsdLayout) and clip.layout.fits(clip.skeleton) else None
+    if layout is not None and clip.motion is not None:
+        try:
+            data, more = _own_file(clip.motion, layout, options)
+        except NotInPlaceError as problem:
+            notes.append(f"the character's own file could not be changed ({problem}); a new file is written")
+        else:
+            stream.write(data)
+            return (*more, *_kept_conventions(clip, options))
     if up not in ("Y", "Z"):
         up = "Y"
         notes.append(f"USD cannot have {options.up or clip.up} up: it is written with Y up")
@@ -56,6 +69,27 @@ def write(clip: Clip, stream: BinaryIO, options: WriteOptions) -> tuple[str, ...
             plain = packed
         stream.write(plain.read_bytes())
     return tuple(notes)
+
+
+def _own_file(motion: Motion, layout: UsdLayout, options: WriteOptions) -> tuple[bytes, list[str]]:
+    """The character's own file with a motion, and notes; the file as it is, if the motion came from it."""
+    target = Path(options.path or layout.path)
+    same_folder = layout.packed or target.resolve().parent == Path(layout.path).parent
+    same_ending = target.suffix.lower() == Path(layout.path).suffix.lower()
+    if motion is layout.motion and same_ending and same_folder:
+        return layout.data, []
+    title = motion.name if motion.name != motion.skeleton.name else target.stem
+    try:
+        return insert_motion(motion, layout, title or "motion", target)
+    except import_module("pxr.Tf").ErrorException as error:
+        raise NotInPlaceError(" ".join(str(error).split())[:120]) from None
+
+
+def _kept_conventions(clip: Clip, options: WriteOptions) -> tuple[str, ...]:
+    """A note where a unit or an axis was asked for that the character's own file does not have."""
+    if (options.unit or clip.unit) == clip.unit and (options.up or clip.up) == clip.up:
+        return ()
+    return (f"the character's own file keeps its unit ({name_unit(clip.unit)}) and its up axis ({clip.up})",)
 
 
 def _author(clip: Clip, path: Path, unit: float, up: str, *, packed: bool) -> list[str]:
@@ -176,10 +210,14 @@ def _animation(stage: Any, motion: Motion, paths: list[str], unit: float, up: st
 def _mesh(stage: Any, mesh: Mesh, number: int, skeleton: Skeleton, unit: float, up: str) -> list[str]:
     """Add a mesh in the rest pose, skinned to the skeleton; returns notes."""
     geometry, skel, vt, gf = (import_module(f"pxr.{part}") for part in ("UsdGeom", "UsdSkel", "Vt", "Gf"))
-    notes, vertices = [], mesh.vertices
+    notes, vertices, shapes = [], mesh.vertices, [shape.offsets for shape in mesh.shapes]
     if np.abs(mesh.joint_from_mesh - binds_of_rest(skeleton)).max() > MAX_BIND_DIFFERENCE:
         notes.append(f"mesh `{mesh.name}` was bound in another pose than the rest pose, and is bound anew in that")
         vertices = skinned(mesh, skeleton)[0]
+        shapes = [
+            skinned(replace(mesh, vertices=mesh.vertices + offsets, shapes=()), skeleton)[0] - vertices
+            for offsets in shapes
+        ]
     prim = geometry.Mesh.Define(stage, f"/Character/Mesh{number}")
     prim.GetPrim().SetDisplayName(mesh.name or f"Mesh{number}")
     points = vt.Vec3fArray.FromNumpy((vertices @ to_matrix(world_from_file(up)) / unit).astype(np.float32))
@@ -194,7 +232,28 @@ def _mesh(stage: Any, mesh: Mesh, number: int, skeleton: Skeleton, unit: float, 
     weights = vt.FloatArray.FromNumpy(mesh.weights.ravel().astype(np.float32))
     binding.CreateJointWeightsPrimvar(False, width).Set(weights)
     binding.CreateGeomBindTransformAttr(gf.Matrix4d(1.0))
+    if mesh.shapes:
+        _shapes(stage, mesh, shapes, prim, to_matrix(world_from_file(up)) / unit)
+        if any(shape.weight for shape in mesh.shapes):
+            notes.append(f"USD has weights of blend shapes in animations only: those of mesh `{mesh.name}` are zero")
     return notes
+
+
+def _shapes(stage: Any, mesh: Mesh, offsets: list[Array], prim: Any, to_file: Array) -> None:
+    """Add blend shapes to a mesh."""
+    skel, tf, vt, sdf = (import_module(f"pxr.{part}") for part in ("UsdSkel", "Tf", "Vt", "Sdf"))
+    paths: list[Any] = []
+    for number, (shape, moved) in enumerate(zip(mesh.shapes, offsets)):
+        path = prim.GetPath().AppendChild(f"Shape{number}_{tf.MakeValidIdentifier(shape.name)}")
+        made = skel.BlendShape.Define(stage, path)
+        vertices = np.flatnonzero(np.any(moved != 0.0, axis=1)).astype(np.int32)
+        made.CreateOffsetsAttr(vt.Vec3fArray.FromNumpy((moved[vertices] @ to_file).astype(np.float32)))
+        made.CreatePointIndicesAttr(vt.IntArray.FromNumpy(vertices))
+        made.CreateNormalOffsetsAttr(vt.Vec3fArray(len(vertices)))
+        paths.append(sdf.Path(path))
+    binding = skel.BindingAPI(prim.GetPrim())
+    binding.CreateBlendShapesAttr(vt.TokenArray([shape.name for shape in mesh.shapes]))
+    binding.CreateBlendShapeTargetsRel().SetTargets(paths)
 
 
 def _paint(stage: Any, look: Look, number: int, up: str, folder: Path | None) -> None:
