@@ -308,6 +308,8 @@ export interface Field {
   required: boolean;
   default: Json;
   note: string;
+  /** What its numbers are in, as it is printed: "m", "s", "rad". */
+  unit?: string;
   choices?: string[];
   /** What the stage can show and drag of it. */
   gizmo?: "place" | "direction" | "size" | "path";

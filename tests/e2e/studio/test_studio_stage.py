@@ -232,6 +232,8 @@ def share_of(picture: bytes, colour: tuple[int, int, int]) -> float:
 
 def test_an_image_on_a_character_is_seen_on_the_stage(desk: Any, server: Any) -> None:
     painted_character(server.work / "painted.glb")
+    # A small stage: fine light is much work where the processor draws.
+    desk.page.set_viewport_size({"width": 800, "height": 600})
     desk.sample("walk", "source")
     before = drawn(desk)
     assert max(share_of(before, RED), share_of(before, GREEN)) < 0.002

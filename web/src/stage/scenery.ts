@@ -25,8 +25,8 @@ const REACH = 20;
 const PIECE = 4;
 /** From what is looked at to the sun, metres. */
 const SUN = new Vector3(2, 5, 3);
-/** Pixels along a side of the picture that the sun's shadows are taken from. */
-const SHADOW_PIXELS = 2048;
+/** Pixels along a side of the picture that the sun's shadows are taken from, with and without a graphics card. */
+const SHADOW_PIXELS = { card: 2048, none: 768 };
 
 /** Lines in pieces: software renderers drop long lines that begin behind the camera. */
 function squares(): BufferGeometry {
@@ -54,7 +54,6 @@ export class Scenery {
     this.floor.renderOrder = -1;
     this.shade.receiveShadow = true;
     this.shade.renderOrder = -0.9;
-    this.sun.shadow.mapSize.set(SHADOW_PIXELS, SHADOW_PIXELS);
     this.sun.shadow.bias = -0.0004;
     this.sun.shadow.normalBias = 0.012;
     this.sun.shadow.radius = 3;
@@ -63,7 +62,8 @@ export class Scenery {
   }
 
   /** Light that comes from all around and shadows of the sun; without a graphics card a plain light from above. */
-  light(renderer: WebGLRenderer, fine: boolean): void {
+  light(renderer: WebGLRenderer, fine: boolean, slow: boolean): void {
+    this.sun.shadow.mapSize.setScalar(slow ? SHADOW_PIXELS.none : SHADOW_PIXELS.card);
     if (fine) this.scene.environment ??= makeEnvironment(renderer);
     else this.scene.environment = null;
     this.scene.environmentIntensity = 0.75;

@@ -130,7 +130,7 @@ export class Theatre {
     if (fine === this.fine) return;
     const motions = new Map(this.figures.map((figure) => [figure.body.which, figure.motion]));
     this.fine = fine;
-    this.scenery.light(this.drawing.renderer, fine);
+    this.scenery.light(this.drawing.renderer, fine, this.drawing.slow);
     if (this.state) this.engage(this.state);
     for (const figure of this.figures) figure.take(motions.get(figure.body.which) ?? null);
     this.repaint();
