@@ -449,6 +449,38 @@ def test_meshes_are_served(studio: Any) -> None:
         assert next(entry["shape"] for entry in header["arrays"] if entry["name"] == "positions") == [3, 3]
 
 
+def test_images_of_materials_are_served(studio: Any) -> None:
+    from understudy.figure.skin import Look, Material, Mesh, binds_of_rest
+    from understudy.io import Clip
+
+    child = samples.character("child")
+    image = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x02\x00\x00\x00"
+    look = Look(uvs=np.zeros((1, 3, 2)), materials=(Material(image=image),), material_numbers=np.zeros(1, int))
+    mesh = Mesh(
+        vertices=np.eye(3),
+        triangles=np.array([[0, 1, 2]]),
+        joints=np.zeros((3, 1), int),
+        weights=np.ones((3, 1)),
+        joint_from_mesh=binds_of_rest(child),
+        look=look,
+    )
+    understudy.write(Clip(skeleton=child, meshes=(mesh,)), studio.folder / "files" / "child.glb")
+    with studio.talk() as page:
+        page.ask("hello")
+        page.open("sample:walk", "source")
+        assert page.open("child.glb", "target")["ok"], page.events[-1]
+        page.solved(page.state["version"])
+        data = studio.get("/mesh/result", SHOWN).content
+        header = json.loads(data[4 : 4 + int.from_bytes(data[:4], "little")])
+        url = header["surfaces"][0]["image"]
+        answer = studio.get(f"/{url}", SHOWN)
+        assert (answer.status, answer.content) == (200, image)
+        assert answer.headers["content-type"] == "image/png"
+        assert studio.get(f"/{url}").status == 403
+        # A page may still ask for what is no longer shown.
+        assert studio.get(f"/image/{'0' * 32}", SHOWN).status == 204
+
+
 def test_links_out_of_the_uploads_are_refused(studio: Any) -> None:
     folders = studio.session.folders
     uploads = folders.uploads
@@ -560,3 +592,44 @@ def test_a_function_of_the_users_own_is_found_beside_the_files(
         assert page.ask("save", path="wave.toml")["ok"]
         assert page.open("wave.toml", "recipe")["ok"]
         assert page.state["document"]["recipe"]["constraint"][0]["function"] == "wave:high"
+
+
+def test_a_film_of_the_stage_has_every_frame_that_was_sent(studio: Any) -> None:
+    pytest.importorskip("imageio_ffmpeg", reason="joins the frames: `pip install 'understudy-motion[video]'`")
+    from io import BytesIO
+
+    from PIL import Image
+
+    def frame(shade: int) -> bytes:
+        stream = BytesIO()
+        Image.new("RGB", (33, 20), (shade, 0, 0)).save(stream, format="PNG")
+        return stream.getvalue()
+
+    def sent(path: str, content: bytes) -> int:
+        return int(studio.fetch("PUT", path, SHOWN, content).status)
+
+    with studio.talk() as page:
+        page.ask("hello")
+        assert studio.fetch("PUT", "/film/any/0", None, frame(0)).status == 403
+        name = page.ask("film_begin")["value"]["film"]
+        for number in (0, 1, 2):
+            assert sent(f"/film/{name}/{number}", frame(80 * number)) == 204
+        assert sent(f"/film/{name}/3", b"no picture") == 400
+        assert sent(f"/film/{name}/x", frame(0)) == 400
+        assert sent("/film/other/0", frame(0)) == 400
+        url = page.ask("film_end", film=name, fps=10)["value"]["url"]
+        video = studio.get(f"/{url}", SHOWN).content
+        assert video[4:8] == b"ftyp"
+        path = studio.folder / "film.mp4"
+        path.write_bytes(video)
+        import imageio_ffmpeg
+
+        count, seconds = imageio_ffmpeg.count_frames_and_secs(str(path))
+        assert (count, round(seconds, 2)) == (3, 0.3)
+        # A film that was joined or given up takes no more frames, and one with a gap is refused.
+        assert sent(f"/film/{name}/0", frame(0)) == 400
+        name = page.ask("film_begin")["value"]["film"]
+        assert sent(f"/film/{name}/1", frame(0)) == 204
+        assert "Frame 0 of the film is missing" in page.ask("film_end", film=name, fps=10)["error"]["message"]
+        assert page.ask("film_end", film=name, fps=10, cancel=True)["value"]["url"] is None
+        assert not page.ask("film_end", film=name, fps="fast")["ok"]

@@ -19,11 +19,12 @@ from understudy.base.fields import FieldError
 from understudy.base.quaternion import rotate
 from understudy.correspondence.pairs import CorrespondenceError
 from understudy.figure.kinematics import fk
-from understudy.figure.skin import Mesh, binds_of_rest, skinned
+from understudy.figure.skin import Look, Material, Mesh, binds_of_rest, skinned
 from understudy.io import Clip
 from understudy.studio.document import empty_document
 from understudy.studio.performance import RetargetResult
 from understudy.studio.scene import convex_outline, shown_frames
+from understudy.studio.skins import image_size, surface_table
 from understudy.studio.workshop import DocumentSolver
 
 
@@ -607,3 +608,58 @@ def test_broken_and_missing_files_are_told(shop: DocumentSolver, base: Path) -> 
             document({"source": "sample:walk", "scale": 0.9}, constraint=[{"kind": "same_place", "point": "Nose"}]),
             base,
         )
+
+
+PNG_2X1 = (
+    b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x02\x00\x00\x00\x01\x08\x02\x00\x00\x00"
+    b"{@\xe8\xdd\x00\x00\x00\x0fIDATx\xdac\xf8\xcf\xc0\xc0\xf0\x9f\x01\x00\x07\xfe\x01\xff"
+)
+"""The beginning of an image two pixels wide and one high."""
+
+
+def _painted_clip() -> Clip:
+    """The character of `_skinned_clip` with an image on its first half and two colours on the other."""
+    clip = _skinned_clip()
+    mesh = clip.meshes[0]
+    materials = (
+        Material(name="cloth", image=PNG_2X1, colour=(1.0, 1.0, 1.0, 1.0), roughness=0.4),
+        Material(name="red", colour=(1.0, 0.0, 0.0, 1.0), metallic=1.0, roughness=0.25),
+        Material(name="blue", colour=(0.0, 0.0, 1.0, 1.0), metallic=1.0, roughness=0.25),
+    )
+    look = Look(
+        uvs=np.tile([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], (16, 1, 1)),
+        materials=materials,
+        material_numbers=np.repeat([1, 0, 2], [4, 8, 4]),
+    )
+    return replace(clip, meshes=(replace(mesh, look=look),))
+
+
+def test_a_skin_has_its_materials_and_images(shop: DocumentSolver, base: Path) -> None:
+    understudy.write(_painted_clip(), base / "painted.glb")
+    solve_result = solved(shop, document({"source": "sample:walk", "target": "painted.glb"}), base)
+    message = solve_result.mesh("result")
+    assert message is not None
+    header, arrays = message
+    # Two metals that differ only in colour are one surface, and their colours are on the vertices.
+    metal, cloth = sorted(header["surfaces"], key=lambda surface: -surface["metallic"])
+    assert (metal["metallic"], metal["roughness"], metal["image"]) == (1.0, 0.25, None)
+    assert (metal["count"], cloth["count"]) == (24, 24)
+    seen = arrays["faces"].reshape(-1)[metal["start"] : metal["start"] + metal["count"]]
+    colours = np.unique(arrays["colours"][seen], axis=0)
+    assert colours.tolist() == [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
+    assert solve_result.image(cloth["image"].removeprefix("image/")) == PNG_2X1
+    assert solve_result.image("0" * 32) is None
+    # A vertex has two texture coordinates where triangles meet, so it is sent twice, at the same place.
+    assert len(arrays["positions"]) > 16
+    assert arrays["uvs"].shape == (len(arrays["positions"]), 2)
+    assert len(np.unique(arrays["positions"], axis=0)) == 16
+
+
+def test_an_image_far_too_large_is_not_shown() -> None:
+    huge = PNG_2X1[:16] + (1 << 20).to_bytes(4, "big") * 2 + PNG_2X1[24:]
+    jpeg = b"\xff\xd8\xff\xe0\x00\x10" + bytes(14) + b"\xff\xc0\x00\x11\x08\x00\x20\x00\x40\x03" + bytes(12)
+    assert image_size(PNG_2X1) == (2, 1)
+    assert image_size(jpeg) == (64, 32)
+    assert image_size(b"\xff\xd8\xff\xff") == (0, 0)
+    assert surface_table(Material(image=PNG_2X1))["image"] is not None
+    assert surface_table(Material(image=huge))["image"] is None

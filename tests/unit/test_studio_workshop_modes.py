@@ -19,7 +19,7 @@ from understudy.figure.kinematics import fk
 from understudy.solve.solvers import solvers
 from understudy.studio.analogies import AnalogyResult
 from understudy.studio.document import empty_document
-from understudy.studio.forms import form, formats, forms
+from understudy.studio.forms import form, formats, forms, plain_note
 from understudy.studio.transitions import TransitionResult
 from understudy.studio.workshop import DocumentSolver
 
@@ -275,6 +275,24 @@ def test_a_new_kind_gets_a_form_by_its_fields_alone() -> None:
         "place",
         True,
     )
+
+
+def test_forms_state_units_and_cite_nothing() -> None:
+    table = forms()
+    every = [form for kind in ("constraint", "solver") for form in table[kind].values()]
+    every += [form for kind, form in table.items() if "fields" in form]
+    texts = [text for form in every for text in (form["about"], *(field["note"] for field in form["fields"]))]
+    assert not [text for text in texts if "Gleicher" in text or "sec. " in text or "Lommers" in text]
+    assert not [text for text in texts if text.startswith("(")]
+    place = {field["name"]: field for field in table["constraint"]["place"]["fields"]}
+    assert (place["target"]["unit"], place["target"]["note"]) == ("m", "Metres, world.")
+    assert (place["start"]["unit"], place["tolerance"]["unit"]) == ("s", "m")
+    assert "unit" not in place["weight"]
+    direction = {field["name"]: field for field in table["constraint"]["direction"]["fields"]}
+    assert (direction["angle"]["unit"], direction["tolerance"]["unit"]) == ("rad", "rad")
+    detection = {field["name"]: field.get("unit") for field in table["detection"]["fields"]}
+    assert (detection["speed"], detection["radius"], detection["window"]) == ("legs/s", "legs", "s")
+    assert plain_note("Kept [Gleicher98, fig. 7] (see `[[prop]]`).") == "Kept (see `[[prop]]`)."
 
 
 def test_defaults_of_forms_make_what_they_are_the_defaults_of() -> None:

@@ -69,6 +69,7 @@ export const KEYS: Key[] = [
   { keys: ["["], shown: ["["], about: "start of what is chosen: to the playhead", group: "Timeline", act: deed("toStart") },
   { keys: ["]"], shown: ["]"], about: "end of what is chosen: to the playhead", group: "Timeline", act: deed("toEnd") },
   { keys: ["ctrl+a"], shown: ["Ctrl A"], about: "choose all intervals of the row", group: "Timeline", act: deed("chooseRow") },
+  { keys: ["q"], shown: ["Q"], about: "graph of a joint, or rows", group: "Timeline", act: deed("graph") },
   { keys: [], shown: ["Ctrl click"], about: "a second joint or a prop, to pin to it", group: "Stage", act: null },
   { keys: [], shown: ["Ctrl click", "Ctrl Space"], about: "choose one interval more or less", group: "Timeline", act: null },
   { keys: [], shown: ["Shift click"], about: "choose all intervals up to it", group: "Timeline", act: null },

@@ -148,6 +148,10 @@ export interface Commands {
   export: [{ path: string; which: string; replace?: boolean }, { path: string; not_kept: string[]; exists?: string }];
   /** A picture (png, svg) or video (mp4, gif) of source and result made by the server, for download. */
   render: [{ kind: "picture" | "video"; format: string }, { url: string }];
+  /** Begin a film of the stage. Its frames follow as PNG files, `PUT film/NAME/NUMBER`. */
+  film_begin: [Record<string, never>, { film: string }];
+  /** Join the frames to a video (MP4) for download, or give it up. */
+  film_end: [{ film: string; fps: number; cancel?: boolean }, { url: string | null }];
   /** A result for download in a format. */
   download: [{ format: string; which: string }, { url: string; not_kept: string[] }];
   /** Measure the result; a `quality` event follows. */
@@ -304,6 +308,8 @@ export interface Field {
   required: boolean;
   default: Json;
   note: string;
+  /** What its numbers are in, as it is printed: "m", "s", "rad". */
+  unit?: string;
   choices?: string[];
   /** What the stage can show and drag of it. */
   gizmo?: "place" | "direction" | "size" | "path";
@@ -364,9 +370,31 @@ export interface MotionHeader extends BinaryHeader {
   part: [number, number] | null;
 }
 
-/** A skin. Arrays: `positions` (V, 3), `normals` (V, 3), `faces` (T, 3), `joints` (V, 4) uint16, `weights` (V, 4), `bind`
- * (J, 4, 4) column-major inverse bind matrices in the joints' order, `colours` (V, 3) where there are any. */
+/** A skin. Arrays: `positions` (V, 3), `normals` (V, 3), `colours` (V, 3) linear, `faces` (T, 3), `joints` (V, 4) uint16,
+ * `weights` (V, 4), `bind` (J, 4, 4) column-major inverse bind matrices in the joints' order, and `uvs` (V, 2), the second
+ * upwards, where there are images. */
 export interface MeshHeader extends BinaryHeader {
   on: "mesh";
   which: string;
+  surfaces: Surface[];
+}
+
+/** A part of a skin with one material; its colour is on the vertices. */
+export interface Surface {
+  /** Numbers of `faces`: the first that belongs to it, and how many do. */
+  start: number;
+  count: number;
+  /** Whether the file has no material for it: then it is painted as its body. */
+  plain: boolean;
+  /** Addresses of images: the colour, normals, and roughness (green) with metal (blue). */
+  image: string | null;
+  normal_image: string | null;
+  roughness_image: string | null;
+  opacity: number;
+  metallic: number;
+  roughness: number;
+  emission: number[];
+  /** Opacity below which nothing is drawn. */
+  cutoff: number;
+  double_sided: boolean;
 }

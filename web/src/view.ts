@@ -29,6 +29,8 @@ export interface View {
   mass: boolean;
   onion: boolean;
   follow: boolean;
+  /** Physically based materials with shadows, or quick ones; by itself quick without a graphics card. */
+  shading: "auto" | "fine" | "quick";
   theme: "auto" | "light" | "dark";
   panel: string;
   /** Pixels: how wide the panels are and how high the timeline is. */
@@ -42,6 +44,8 @@ export interface View {
   /** Groups of rows that are closed, and further points that have a row, as `actor/name`. */
   folded: string[];
   points: string[];
+  /** The graph in place of the rows: a channel of a joint (empty: the chosen one, else the hips); null: rows. */
+  graph: { joint: string; channel: string } | null;
   camera: { eye: number[]; aim: number[] } | null;
 }
 
@@ -56,6 +60,7 @@ export const VIEW: View = {
   mass: false,
   onion: false,
   follow: true,
+  shading: "auto",
   theme: "auto",
   panel: "files",
   dock: Math.round(Math.min(Math.max(0.25 * window.innerWidth, 370), 440)),
@@ -65,6 +70,7 @@ export const VIEW: View = {
   rows: 34,
   folded: [],
   points: [],
+  graph: null,
   camera: null,
 };
 

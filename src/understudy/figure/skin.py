@@ -19,7 +19,7 @@ NUMBERS_AT_ONCE = 1 << 22
 
 @record
 class Material:
-    """The colour of a surface: one colour, or an image."""
+    """The look of a surface, physically based: one colour or an image, and how it reflects light."""
 
     name: str = ""
     colour: tuple[float, float, float, float] = (0.8, 0.8, 0.8, 1.0)
@@ -28,6 +28,20 @@ class Material:
     """A PNG or JPEG file; empty for none."""
     image_name: str = ""
     """The name of the image's file."""
+    metallic: float = 0.0
+    """From 0 for paint, skin and cloth to 1 for bare metal."""
+    roughness: float = 0.9
+    """From 0 for a mirror to 1 for chalk."""
+    emission: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """Red, green and blue that the surface sends out by itself, linear, from 0 to 1."""
+    normal_image: bytes = b""
+    """A PNG or JPEG file with normals in the frame of the texture coordinates; empty for none."""
+    roughness_image: bytes = b""
+    """A PNG or JPEG file whose green scales the roughness and whose blue scales `metallic`; empty for none."""
+    cutoff: float = 0.0
+    """Opacity below which nothing is drawn; 0 for surfaces without holes."""
+    double_sided: bool = True
+    """Whether the back of a triangle is seen, too."""
 
 
 @record

@@ -87,14 +87,22 @@ def read_shapes(
 
 def _material(entry: dict[str, Any], arrays: Arrays, folder: Path) -> Material:
     """A material, with its image if it is in the FBX file or in its folder."""
-    colour = tuple(float(np.clip(part, 0.0, 1.0)) for part in entry["colour"] or (0.8, 0.8, 0.8))
     name = entry["image"].replace("\\", "/")
     image = arrays[entry["embedded"]].tobytes() if entry["embedded"] else read_image(name, folder)
     if not image.startswith(IMAGE_STARTS):
         image = b""
+    # An image takes the place of the colour.
+    colour = (1.0, 1.0, 1.0) if image else entry["colour"] or (0.8, 0.8, 0.8)
+    red, green, blue = (float(np.clip(part, 0.0, 1.0)) for part in colour)
+    plain = Material()
     return Material(
-        name=entry["name"], colour=(*colour, 1.0), image=image, image_name=PurePath(name).name  # type: ignore[arg-type]
-    )  # fmt: skip
+        name=entry["name"],
+        colour=(red, green, blue, 1.0),
+        image=image,
+        image_name=PurePath(name).name,
+        metallic=float(np.clip(entry.get("metallic", plain.metallic), 0.0, 1.0)),
+        roughness=float(np.clip(entry.get("roughness", plain.roughness), 0.0, 1.0)),
+    )
 
 
 def read_image(name: str, folder: Path) -> bytes:

@@ -255,6 +255,31 @@ def write_mp4(film: Film, path: str | Path, watch: Watch = None) -> None:
             shutil.copyfileobj(video, stream)
 
 
+def join_frames(pattern: Path, path: str | Path, fps: float) -> None:
+    """Join pictures of the same size to an MP4 (H.264), a frame each.
+
+    Args:
+        pattern: Their names with `%06d` in place of the number, which begins at 0.
+        path: The video.
+        fps: Frames a second.
+    """
+    encoder = find_encoder()
+    with open_to_write(path) as stream, tempfile.TemporaryDirectory() as folder:
+        encoded = Path(folder) / "film.mp4"
+        command = [
+            encoder, "-loglevel", "error", "-y", "-framerate", f"{fps:.6f}", "-i", str(pattern), "-an",
+            # Half of the colours are kept, so that the size must be even.
+            "-vf", "crop=trunc(iw/2)*2:trunc(ih/2)*2", "-c:v", "libx264", "-preset", "veryfast", "-crf", "18",
+            "-pix_fmt", "yuv420p", "-movflags", "+faststart", str(encoded),
+        ]  # fmt: skip
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        if done.returncode:
+            lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+            raise FileError(str(path), None, f"ffmpeg could not make the video: {lines[-1] if lines else ''}")
+        with encoded.open("rb") as video:
+            shutil.copyfileobj(video, stream)
+
+
 def _feed(film: Film, process: subprocess.Popen[bytes], watch: Watch) -> None:
     assert process.stdin is not None
     try:

@@ -170,6 +170,22 @@ async def _render(session: Session, page: Page, arguments: Arguments) -> Any:
         session.publisher.send_idle()
 
 
+async def _film_begin(session: Session, page: Page, arguments: Arguments) -> Any:
+    return {"film": await asyncio.to_thread(session.films.begin)}
+
+
+async def _film_end(session: Session, page: Page, arguments: Arguments) -> Any:
+    name, fps = _argument(arguments, "film", str), arguments.get("fps")
+    if isinstance(fps, bool) or not isinstance(fps, int | float):
+        raise RequestError(f"Expected a number as `fps`, got {fps!r:.60}")
+    if arguments.get("cancel") is True:
+        await asyncio.to_thread(session.films.drop, name)
+        return {"url": None}
+    file_name, films = f"{exporting.title(session.document)}_stage.mp4", session.films
+    url, _ = await asyncio.to_thread(session.downloads.make, file_name, lambda path: films.write(name, path, fps))
+    return {"url": url}
+
+
 async def _evaluate(session: Session, page: Page, arguments: Arguments) -> None:
     which, solve_result = _argument(arguments, "which", str), await session.finished_result()
     quality = await asyncio.to_thread(solve_result.quality, which)
@@ -204,6 +220,8 @@ COMMANDS: dict[str, Callable[[Session, Page, Arguments], Awaitable[Any]]] = {
     "export": _export,
     "download": _download,
     "render": _render,
+    "film_begin": _film_begin,
+    "film_end": _film_end,
     "evaluate": _evaluate,
     "remember": _remember,
     "trust": _trust,

@@ -24,6 +24,26 @@ from understudy.retarget.spec import solvers
 
 QUOTED_WORD = re.compile(r"`([a-z_]+)`")
 
+CITATION = re.compile(r"\s*\[[A-Z][a-z]+[0-9]*(?:,[^\]]*)?\]")
+"""A reference to a paper in a docstring, such as `[Gleicher98, sec. 3.5]`: nothing for the help of a form."""
+
+SHAPE = re.compile(r"^\((?:[A-Z0-9]+, ?)+[A-Z0-9]*\)(?: or \([0-9, ]+\))? ")
+"""The shape of an array at the beginning of a note."""
+
+UNITS = (
+    (re.compile(r"^metres or radians\b", re.IGNORECASE), ""),
+    (re.compile(r"\bleg lengths a second\b", re.IGNORECASE), "legs/s"),
+    (re.compile(r"\bleg lengths?\b", re.IGNORECASE), "legs"),
+    (re.compile(r"\bframes a second\b", re.IGNORECASE), "1/s"),
+    (re.compile(r"\bmetres\b|^height of the targets", re.IGNORECASE), "m"),
+    (re.compile(r"\bradians\b", re.IGNORECASE), "rad"),
+    (re.compile(r"\bdegrees\b", re.IGNORECASE), "°"),
+    (re.compile(r"\bseconds\b", re.IGNORECASE), "s"),
+)
+"""Units by the words of a note; the first that fits counts."""
+
+NUMERIC_TYPES = ("number", "whole", "vector", "numbers")
+
 VECTOR_GIZMOS = {"direction": "direction", "normal": "direction", "size": "size"}
 """Gizmo of a vector field by its name; other vectors in world coordinates are places."""
 
@@ -76,7 +96,7 @@ def form(kind: type, *, skip: tuple[str, ...] = (), shared: list[str] | None = N
     form_fields = [form_field for form_field in settable(kind) if form_field.name not in skip]
     form_fields.sort(key=lambda form_field: (form_field.name in (shared or []), not required(form_field)))
     return {
-        "about": " ".join((kind.__doc__ or "").strip().split("\n\n")[0].split()),
+        "about": CITATION.sub("", " ".join((kind.__doc__ or "").strip().split("\n\n")[0].split())),
         "fields": [
             _field(
                 form_field.name,
@@ -85,20 +105,36 @@ def form(kind: type, *, skip: tuple[str, ...] = (), shared: list[str] | None = N
                 None if required(form_field) else _json_value(default_of(form_field)),
                 needed=required(form_field),
                 others=names_of(kind),
+                violation_unit=getattr(getattr(kind, "unit", None), "value", ""),
             )
             for form_field in form_fields
         ],
     }
 
 
-def _field(name: str, hint: Any, note: str, default: Any, *, needed: bool, others: list[str]) -> Table:
+def _field(
+    name: str, hint: Any, note: str, default: Any, *, needed: bool, others: list[str], violation_unit: str
+) -> Table:
     kind = _field_type(hint, note)
-    table: Table = {"name": name, "type": kind, "required": needed, "default": default, "note": note}
+    table: Table = {"name": name, "type": kind, "required": needed, "default": default, "note": plain_note(note)}
+    if kind in NUMERIC_TYPES and (unit := violation_unit if name == "tolerance" else unit_of(note)):
+        table["unit"] = unit
     choices = [word for word in _choices(note) if word not in others] if kind == "text" else []
     if len(choices) > 1 and (default is None or default in choices):
         table |= {"type": "choice", "choices": choices}
     gizmo = _gizmo(name, kind, note)
     return table | ({} if gizmo is None else {"gizmo": gizmo})
+
+
+def plain_note(note: str) -> str:
+    """A note without references to papers and without the shape of its array."""
+    text = SHAPE.sub("", CITATION.sub("", note))
+    return text[:1].upper() + text[1:]
+
+
+def unit_of(note: str) -> str:
+    """The unit that a note states, as it is printed; empty if it states none."""
+    return next((unit for pattern, unit in UNITS if pattern.search(note)), "")
 
 
 def _field_type(hint: Any, note: str) -> str:

@@ -20,19 +20,14 @@ from understudy.figure.measures import height
 from understudy.figure.motion import Motion
 from understudy.figure.roles import roles
 from understudy.figure.skeleton import Point, Skeleton
-from understudy.figure.skin import Mesh, strongest_joints
+from understudy.figure.skin import Mesh
 from understudy.io import Clip
 from understudy.retarget.driver import ProgressCallback
 from understudy.samples import Prop
+from understudy.studio.skins import Message, find_image, has_skin, skin_message
 
 MAX_SHOWN_FPS = 60.0
 """Most frames per second that are sent to the page."""
-
-JOINTS_PER_VERTEX = 4
-"""Joints per vertex sent to the page; the weights of the others are distributed over these."""
-
-Message = tuple[dict[str, Any], dict[str, np.ndarray]]
-"""A header and the arrays that go with it."""
 
 Standing = Sequence[tuple[Point, np.ndarray]]
 """Points of a body that stand, with the frames (n,) in which they do."""
@@ -197,70 +192,6 @@ def prop_courses(props: Sequence[Prop], frames: np.ndarray) -> dict[str, np.ndar
     return {"props": np.concatenate(courses, axis=1).astype(np.float32)}
 
 
-def has_skin(meshes: Sequence[Mesh], skeleton: Skeleton) -> bool:
-    """Whether any mesh fits the skeleton and has triangles."""
-    return any(mesh.num_joints == skeleton.num_joints and len(mesh.triangles) for mesh in meshes)
-
-
-def skin_message(which: str, meshes: Sequence[Mesh], skeleton: Skeleton, bound: Skeleton) -> Message | None:
-    """All meshes of a character as one, for a skeleton whose lengths may differ from the bound one."""
-    skins = [mesh for mesh in meshes if mesh.num_joints == skeleton.num_joints and len(mesh.triangles)]
-    if not skins:
-        return None
-    starts = np.cumsum([0, *(mesh.num_vertices for mesh in skins)])
-    joints, weights = zip(*(strongest_joints(mesh, JOINTS_PER_VERTEX) for mesh in skins), strict=True)
-    # The page has one set of bind matrices: meshes bound otherwise are first converted to those of the first.
-    vertices = np.concatenate([mesh.rebound(skins[0]) for mesh in skins])
-    faces = np.concatenate([mesh.triangles + start for mesh, start in zip(skins, starts[:-1], strict=True)])
-    arrays: dict[str, np.ndarray] = {
-        "positions": vertices.astype(np.float32),
-        "normals": vertex_normals(vertices, faces).astype(np.float32),
-        "faces": faces.astype(np.uint32),
-        "joints": np.concatenate(joints).astype(np.uint16),
-        "weights": np.concatenate(weights).astype(np.float32),
-        "bind": stretch_binds(skins[0].joint_from_mesh, skeleton, bound).transpose(0, 2, 1).astype(np.float32),
-    }
-    colours = [vertex_colours(mesh) for mesh in skins]
-    if all(part is not None for part in colours):
-        arrays["colours"] = np.concatenate([part for part in colours if part is not None]).astype(np.float32)
-    return {"on": "mesh", "which": which}, arrays
-
-
-def vertex_colours(mesh: Mesh) -> Array | None:
-    """(V, 3) linear colours of a mesh's materials at its vertices; None if it has no materials, or images on them."""
-    look = mesh.look
-    if look is None or not look.materials or any(material.image for material in look.materials):
-        return None
-    colours = np.full((mesh.num_vertices, 3), 0.8)
-    table = np.array([material.colour[:3] for material in look.materials])
-    colours[mesh.triangles] = table[look.material_numbers][:, None]
-    return colours
-
-
-def stretch_binds(binds: Array, skeleton: Skeleton, bound: Skeleton) -> Array:
-    """(J, 4, 4) bind matrices that scale a skin with the bone lengths."""
-    ratios = np.ones(skeleton.num_joints)
-    for joint, children in enumerate(skeleton.children):
-        bones = list(children) or [joint]
-        length = float(bound.lengths[bones].sum())
-        if length > 1e-9:
-            ratios[joint] = float(skeleton.lengths[bones].sum()) / length
-    stretched = binds.copy()
-    stretched[:, :3] *= ratios[:, None, None]
-    return stretched
-
-
-def vertex_normals(vertices: Array, faces: np.ndarray) -> Array:
-    """(V, 3) unit normals, weighted by the areas of the faces around each vertex."""
-    a, b, c = (vertices[faces[:, k]] for k in range(3))
-    face_normals = np.cross(b - a, c - a)
-    normals = np.zeros_like(vertices)
-    for k in range(3):
-        np.add.at(normals, faces[:, k], face_normals)
-    length = np.linalg.norm(normals, axis=-1, keepdims=True)
-    return np.where(length > 1e-12, normals / np.maximum(length, 1e-12), np.array([0.0, 1.0, 0.0]))
-
-
 Table = dict[str, Any]
 
 EMPTY_SCENE: Table = {
@@ -301,6 +232,10 @@ class SolveResult(ABC):
         """The skin of a body; None if it has none."""
         body = self.shown_body(which)
         return skin_message(which, body.meshes, body.motion.skeleton, body.bound)
+
+    def image(self, digest: str) -> bytes | None:
+        """The image of a displayed skin that has this digest; None if there is none."""
+        return find_image([mesh for body in self.shown_bodies for mesh in body.meshes], digest)
 
     def shown_body(self, which: str) -> ShownBody:
         """The displayed body of this name."""

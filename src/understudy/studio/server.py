@@ -32,6 +32,7 @@ from understudy.studio.commands import answer
 from understudy.studio.messages import RequestError, error_table, pack
 from understudy.studio.publisher import Page
 from understudy.studio.session import Session
+from understudy.studio.skins import image_type
 
 log = logging.getLogger(__name__)
 
@@ -269,7 +270,9 @@ def make_app(session: Session, page: Path, *, port: int, token: str, largest: in
     routes = [
         Route("/", endpoints.index),
         Route("/upload", endpoints.upload, methods=["PUT"]),
+        Route("/film/{film}/{frame}", endpoints.film, methods=["PUT"]),
         Route("/mesh/{which:path}", endpoints.mesh),
+        Route("/image/{digest}", endpoints.image),
         Route("/download/{place}/{name}", endpoints.download),
         WebSocketRoute("/live", endpoints.live),
         Mount("/", StaticFiles(directory=page)),
@@ -311,6 +314,17 @@ class _Endpoints:
             return JSONResponse({"error": error_table(problem)}, status_code=404)
         return Response(pack(*message), media_type="application/octet-stream")
 
+    async def image(self, request: Request) -> Response:
+        """An image of a displayed skin."""
+        digest = request.path_params["digest"]
+        try:
+            solve_result = await self.session.finished_result()
+            image = await asyncio.to_thread(solve_result.image, digest)
+        except UnderstudyError:
+            image = None
+        # As with skins: the page may have drawn a scene that is no longer shown.
+        return Response(status_code=204) if image is None else Response(image, media_type=image_type(image))
+
     async def download(self, request: Request) -> Response:
         path = self.session.downloads.find(request.path_params["place"], request.path_params["name"])
         if path is None:
@@ -328,6 +342,15 @@ class _Endpoints:
             status = 413 if isinstance(error, TooLargeError) else 400
             return JSONResponse({"error": error_table(error)}, status_code=status)
         return JSONResponse({"name": self.session.folders.name_of(path)})
+
+    async def film(self, request: Request) -> Response:
+        """Receive a frame of a film of the stage."""
+        film, frame = request.path_params["film"], request.path_params["frame"]
+        try:
+            await self.session.films.add(film, frame, request.stream())
+        except UnderstudyError as error:
+            return JSONResponse({"error": error_table(error)}, status_code=400)
+        return Response(status_code=204)
 
     async def live(self, connection: WebSocket) -> None:
         """The websocket of one page: receives requests, sends replies and events."""

@@ -19,6 +19,7 @@ from understudy.base.files import lock_handle, open_to_write, remove_parts
 from understudy.base.records import record
 from understudy.studio.document import Document, History, apply_changes, empty_document, is_ready
 from understudy.studio.export import Downloads, Outputs
+from understudy.studio.films import Films
 from understudy.studio.folders import Folders
 from understudy.studio.forms import formats, forms
 from understudy.studio.messages import RequestError, json_text
@@ -62,7 +63,7 @@ class SessionStore:
         except OSError as error:
             raise FileError(str(folder), None, f"cannot save a session there: {error.strerror}") from None
         self.folder = folder.resolve()
-        for name in ("uploads", "downloads"):
+        for name in ("uploads", "downloads", "films"):
             remove_parts(self.folder / name)
         self.path = self.folder / SESSION_FILE
         self._lock: int | None = None
@@ -167,6 +168,7 @@ class Session:
         self.history, self.view, self.opened = saved.history, saved.view, saved.opened
         self.notices = [sentence for sentence in notices if sentence]
         self.downloads = Downloads(store.folder / "downloads")
+        self.films = Films(store.folder / "films")
         self.outputs = Outputs()
         # A page that reconnects after a restart must see a larger version.
         self.version = time.time_ns() // 1_000_000

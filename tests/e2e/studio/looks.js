@@ -1,4 +1,4 @@
-/* What is wrong with how the page looks: controls over each other, text cut off, text too faint to read. */
+/* What is wrong with how the page looks: controls over each other or too small, text cut off or too faint to read. */
 () => {
   /* What can be seen of an element, without what is scrolled out of sight in the parts that it is in. */
   const seen = (element) => {
@@ -78,5 +78,13 @@
     return found;
   };
 
-  return { "over each other": overlapping(), "cut off": cut(), "too faint": faint() };
+  /* Controls that are smaller than 24 pixels in a direction. A box to tick is as large as the label that it is in. */
+  const small = () =>
+    [...document.querySelectorAll("button, select, input, summary, [role=tab], [role=slider]")]
+      .filter((element) => seen(element) && !element.closest(".lane, .unseen"))
+      .map((element) => ({ element, box: (element.closest("label") ?? element).getBoundingClientRect() }))
+      .filter(({ box }) => box.width < 23.9 || box.height < 23.9)
+      .map(({ element, box }) => `${Math.round(box.width)}x${Math.round(box.height)} ${called(element)}`);
+
+  return { "too small": small(), "over each other": overlapping(), "cut off": cut(), "too faint": faint() };
 }

@@ -1,4 +1,4 @@
-"""How the page looks: nothing lies over anything else, nothing is cut off, everything can be read, light and dark."""
+"""How the page looks: nothing is cut off, too small or over anything else, and all can be read, light and dark."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ SPOIL = """() => {
   };
   add("button", "over the bar", { left: "130px", width: "150px" });
   add("p", "cut off text", { top: "300px", width: "20px", overflow: "hidden", whiteSpace: "nowrap" });
+  add("button", "x", { top: "400px", width: "18px", height: "18px", minHeight: "0", padding: "0" });
   add("p", "faint text", { top: "200px", color: "#999", background: "#bbb" });
 }"""
 
 
-@pytest.mark.parametrize(("width", "height"), [(1280, 800), (1920, 1080)])
-def test_nothing_overlaps_is_cut_or_faint(desk: Any, width: int, height: int) -> None:
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (800, 600)])
+def test_nothing_overlaps_is_cut_small_or_faint(desk: Any, width: int, height: int) -> None:
     desk.page.set_viewport_size({"width": width, "height": height})
     desk.sample("walk", "source")
     desk.sample("other", "target")
@@ -50,6 +51,7 @@ def test_faults_of_looks_are_found(desk: Any) -> None:
     found = desk.page.evaluate(LOOKS)
     assert any("over the bar" in each for each in found["over each other"])
     assert "cut off text" in found["cut off"]
+    assert "18x18 x" in found["too small"]
     assert any("faint text" in each for each in found["too faint"])
 
 

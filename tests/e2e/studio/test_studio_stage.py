@@ -177,3 +177,102 @@ def test_a_skinned_character_performs(desk: Any) -> None:
     desk.at("show-meshes").click()
     assert drawn(desk) != skinned
     desk.at("show-meshes").click()
+
+
+RED, GREEN = (220, 30, 20), (20, 200, 60)
+
+
+def painted_character(path: Path) -> None:
+    """A file with a box around the body of an adult: the image on it is red on the left and green on the right."""
+    from dataclasses import replace
+    from io import BytesIO
+
+    from PIL import Image
+
+    from understudy import samples, write
+    from understudy.figure.skin import Look, Material, Mesh, binds_of_rest
+    from understudy.io import Clip
+
+    image = Image.new("RGB", (2, 1), RED)
+    image.putpixel((1, 0), GREEN)
+    stream = BytesIO()
+    image.resize((64, 32), Image.Resampling.NEAREST).save(stream, format="PNG")
+    skeleton = samples.character("adult")
+    top = skeleton.rest_world[0][:, 1].max()
+    corners = np.array([[x, y, z] for x in (-0.4, 0.4) for y in (0.2, top) for z in (-0.2, 0.2)])
+    faces = np.array([[1, 5, 7], [1, 7, 3], [0, 2, 6], [0, 6, 4]])
+    across = (corners[faces][..., 0] + 0.4) / 0.8
+    look = Look(
+        uvs=np.stack([across * 0.98 + 0.01, np.full_like(across, 0.5)], axis=-1),
+        materials=(Material(image=stream.getvalue(), colour=(1.0, 1.0, 1.0, 1.0)),),
+        material_numbers=np.zeros(4, int),
+    )
+    mesh = Mesh(
+        vertices=corners,
+        triangles=faces,
+        joints=np.zeros((8, 1), int),
+        weights=np.ones((8, 1)),
+        joint_from_mesh=binds_of_rest(skeleton),
+        look=look,
+    )
+    write(replace(Clip(skeleton=skeleton), meshes=(mesh,)), path)
+
+
+def share_of(picture: bytes, colour: tuple[int, int, int]) -> float:
+    """The share of a picture's points that have a colour's hue, however bright they are."""
+    from io import BytesIO
+
+    from PIL import Image
+
+    points = np.asarray(Image.open(BytesIO(picture)).convert("RGB"), float).reshape(-1, 3)
+    wanted = np.array(colour) / np.linalg.norm(colour)
+    bright = np.linalg.norm(points, axis=1)
+    return float(np.mean((points @ wanted > 0.96 * bright) & (bright > 60.0)))
+
+
+def test_an_image_on_a_character_is_seen_on_the_stage(desk: Any, server: Any) -> None:
+    painted_character(server.work / "painted.glb")
+    # A small stage: fine light is much work where the processor draws.
+    desk.page.set_viewport_size({"width": 800, "height": 600})
+    desk.sample("walk", "source")
+    before = drawn(desk)
+    assert max(share_of(before, RED), share_of(before, GREEN)) < 0.002
+    desk.file("painted.glb", "target")
+    desk.until("state.value.document.recipe.actor[0].target?.endsWith('painted.glb')")
+    desk.settle()
+    desk.at("show-source").click()
+    for light in ("quick", "fine"):
+        desk.at("shading").select_option(light)
+        for _ in range(40):
+            desk.page.wait_for_timeout(250)
+            picture = drawn(desk)
+            if min(share_of(picture, RED), share_of(picture, GREEN)) > 0.004:
+                break
+        assert share_of(picture, RED) > 0.004, light
+        assert share_of(picture, GREEN) > 0.004, light
+        desk.picture(f"painted_{light}")
+    desk.at("shading").select_option("auto")
+    desk.at("show-source").click()
+
+
+def test_the_graph_shows_the_source_against_the_result(desk: Any) -> None:
+    desk.sample("walk", "source")
+    desk.sample("child", "target")
+    desk.at("graph-open").click()
+    curves = desk.at("graph").locator("path")
+    assert curves.count() == 2
+    assert "m/s²" in desk.at("graph").inner_text()
+    # The child's hips are lower: the result's curve of heights is below the source's, which spans both.
+    desk.at("graph-channel").select_option("height")
+    drawn_heights = [
+        [float(pair.split(" ")[1]) for pair in path.replace("M", "L").split("L")[1:]]
+        for path in curves.evaluate_all("(all) => all.map((each) => each.getAttribute('d'))")
+    ]
+    assert min(drawn_heights[1]) > max(drawn_heights[0])
+    desk.at("graph-joint").select_option(label="LeftLeg")
+    desk.at("graph-channel").select_option("bend")
+    desk.page.wait_for_timeout(200)
+    assert "°" in desk.at("graph").inner_text()
+    desk.picture("graph")
+    desk.at("graph-open").click()
+    desk.at("graph").wait_for(state="hidden")

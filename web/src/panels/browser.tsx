@@ -68,9 +68,9 @@ function Samples(props: BrowserProps & { listing: Listing; fits: Fits }) {
             class="item"
             title={sample.about}
             data-testid={`sample-${sample.name}`}
-            aria-label={`${props.verb}: ${sample.name}. ${sample.about}`}
             onClick={() => props.onChoose(`sample:${sample.name}`, sample.motion ? "motion" : "character")}
           >
+            <span class="unseen">{props.verb}: </span>
             <span class="item-kind">{sample.motion ? "motion" : "body"}</span>
             <span class="item-name">{sample.name}</span>
             <span class="item-about">{sample.about}</span>
@@ -124,9 +124,9 @@ function Files(
               title={file.name}
               disabled={file.kind === "other"}
               data-testid={`file-${file.name}`}
-              aria-label={`${props.verb}: ${file.name}`}
               onClick={() => props.onChoose(join(file.name), file.kind)}
             >
+              <span class="unseen">{props.verb}: </span>
               <span class="item-kind">{file.kind === "character" ? "body" : file.kind}</span>
               <span class="item-name">{baseName(file.name)}</span>
               <span class="item-about">{sizeText(file.size)}</span>

@@ -100,15 +100,17 @@ function stepOf(field: Field): number {
 function FlagEditor(props: EditorProps) {
   const value = props.value ?? props.field.default;
   return (
-    <input
-      type="checkbox"
-      id={props.id}
-      aria-label={words(props.field.name)}
-      aria-describedby={props.describedBy}
-      data-testid={props.testid}
-      checked={value === true}
-      onChange={(event) => props.onCommit(event.currentTarget.checked)}
-    />
+    <label class="tick">
+      <input
+        type="checkbox"
+        id={props.id}
+        aria-label={words(props.field.name)}
+        aria-describedby={props.describedBy}
+        data-testid={props.testid}
+        checked={value === true}
+        onChange={(event) => props.onCommit(event.currentTarget.checked)}
+      />
+    </label>
   );
 }
 

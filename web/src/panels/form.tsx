@@ -28,6 +28,7 @@ export function FieldRow(props: {
       <div class="field-head">
         <label for={id} title={field.note}>
           {words(field.name)}
+          {field.unit && <span class="unit">, {field.unit}</span>}
           {field.required && <span class="needed"> (needed)</span>}
         </label>
         {given && !field.required && (

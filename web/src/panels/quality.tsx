@@ -129,11 +129,11 @@ function MeasurementView(props: { measurement: Measurement }) {
                 type="button"
                 title={figure.about}
                 disabled={!where}
-                aria-label={`${figure.name.replace(/_/g, " ")}: ${figureText(figure.value, figure.unit)}. ${where ? `Go to ${where}` : ""}`}
                 onClick={() => goTo(measurement, time)}
               >
                 <span>{figure.name.replace(/_/g, " ")}</span>
                 <span>{figureText(figure.value, figure.unit)}</span>
+                {where && <span class="unseen">. Go to {where}</span>}
               </button>
             </li>
           ))}

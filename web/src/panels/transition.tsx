@@ -85,20 +85,20 @@ function When(props: {
         {props.playhead && (
           <button
             type="button"
-            aria-label={`${props.label} the playhead`}
             data-testid={`transition-${props.name}-playhead`}
             onClick={() => set(Number(clock.time.value.toFixed(4)))}
           >
+            <span class="unseen">{props.label} the </span>
             Playhead
           </button>
         )}
         <button
           type="button"
           aria-pressed={value === null}
-          aria-label={`${props.label}: automatic`}
           data-testid={`transition-${props.name}-auto`}
           onClick={() => set(null)}
         >
+          <span class="unseen">{props.label}: </span>
           Auto
         </button>
       </div>

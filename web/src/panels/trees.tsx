@@ -5,7 +5,7 @@ import type { Body } from "../protocol";
 import { bonesOf, pairText, pairWith, sureness, type Side, type SurePair } from "./pairing";
 
 /** Pixels: a row, as the style sheet has it, and the strip that lines are drawn in. */
-const ROW = 22;
+const ROW = 24;
 const STRIP = 46;
 const INDENT = 7;
 const DEEPEST = 9;
@@ -124,7 +124,6 @@ function Tree(props: TreesProps & { side: Side; rows: Row[] }) {
             role="treeitem"
             aria-level={depth + 1}
             aria-selected={chosen}
-            aria-label={`${name}, ${pair < 0 ? "in no pair" : `pair ${pair + 1}: ${pairText(pairs[pair])}, ${sureness(pairs[pair].confidence)}`}`}
             tabIndex={index === focus ? 0 : -1}
             class={`bone${chosen ? " chosen" : ""}${pair >= 0 && pair === props.at ? " current" : ""}${pair < 0 ? " alone" : ""}`}
             title={pair < 0 ? `${name}: in no pair` : `${name}: ${pairs[pair].reason} (${pairs[pair].confidence.toFixed(2)})`}
@@ -138,7 +137,11 @@ function Tree(props: TreesProps & { side: Side; rows: Row[] }) {
             <span class="bone-name" style={{ paddingLeft: `${Math.min(depth, DEEPEST) * INDENT}px` }}>
               {name}
             </span>
+            <span class="unseen">{pair < 0 ? ", in no pair" : ", pair "}</span>
             <span class="bone-pair">{pair < 0 ? "–" : pair + 1}</span>
+            {pair >= 0 && (
+              <span class="unseen">{`: ${pairText(pairs[pair])}, ${sureness(pairs[pair].confidence)}`}</span>
+            )}
           </li>
         );
       })}

@@ -28,6 +28,7 @@ import { colour, dark } from "../theme";
 import { brush } from "../timeline/moving";
 import { nudge, pointer, type Hover } from "./pointing";
 import { effectors } from "./overlays";
+import { shoot, stopFilming } from "./filming";
 import { makeRenderer } from "./renderer";
 import { Tools } from "./Tools";
 import { Theatre } from "./theatre";
@@ -60,7 +61,10 @@ export function Stage() {
       ) : (
         bodies.length === 0 && state.value && <Empty />
       )}
-      <Tools picture={async () => stage.now?.picture() ?? null} />
+      <Tools
+        picture={async () => stage.now?.picture() ?? null}
+        film={async () => void (stage.now && (await shoot(stage.now)))}
+      />
       {bodies.length > 0 && <Legend bodies={bodies} />}
       <Labels />
     </main>
@@ -186,6 +190,7 @@ function watch(theatre: Theatre): () => void {
   let framed = "";
   let kept: View["camera"] = null;
   const endings = [
+    effect(() => theatre.shade(view.value.shading)),
     effect(() => {
       if (state.value) theatre.takeState(state.value);
     }),
@@ -233,6 +238,7 @@ function bind(theatre: Theatre): void {
   };
   deeds.next = () => nextEnd();
   deeds.escape = () => {
+    if (stopFilming()) return;
     if (brush.value) deeds.stopPaint();
     else if (theatre.grips.escape() || lingering.value) releaseDrag();
     else select({ kind: "none" });

@@ -2,10 +2,16 @@
 
 import { fetchFile } from "../download";
 import { deeds } from "../keys";
-import { look, report, send, state, view } from "../store";
+import { look, report, send, state, view, type View } from "../store";
 
-/** `picture` takes a picture of the stage as it is. */
-export function Tools({ picture }: { picture: () => Promise<Blob | null> }) {
+interface Captures {
+  /** Takes a picture of the stage as it is. */
+  picture: () => Promise<Blob | null>;
+  /** Films the stage from the first frame to the last. */
+  film: () => Promise<void>;
+}
+
+export function Tools(captures: Captures) {
   const now = view.value;
   const forced = state.value !== null && state.value.document.mode !== "retarget";
   const side = forced || now.layout === "side";
@@ -60,18 +66,29 @@ export function Tools({ picture }: { picture: () => Promise<Blob | null> }) {
           View
         </button>
       </div>
-      <Pictures picture={picture} />
+      <select
+        aria-label="Materials and shadows"
+        title="Fine: materials as in the file, reflections and shadows. Quick: fewer pictures are lost without a graphics card."
+        data-testid="shading"
+        value={now.shading}
+        onChange={(event) => look({ shading: event.currentTarget.value as View["shading"] })}
+      >
+        <option value="auto">Light: auto</option>
+        <option value="fine">Light: fine</option>
+        <option value="quick">Light: quick</option>
+      </select>
+      <Pictures {...captures} />
     </div>
   );
 }
 
-function Pictures({ picture }: { picture: () => Promise<Blob | null> }) {
+function Pictures({ picture, film }: Captures) {
   const choose = async (event: Event) => {
     const menu = event.currentTarget as HTMLSelectElement;
     const [kind, format] = menu.value.split("/");
     menu.value = "";
     try {
-      if (kind === "view") return save(await picture());
+      if (kind === "view") return format === "mp4" ? await film() : save(await picture());
       const { url } = await send("render", { kind: kind as "picture" | "video", format });
       fetchFile(url);
     } catch (trouble) {
@@ -84,10 +101,11 @@ function Pictures({ picture }: { picture: () => Promise<Blob | null> }) {
         Picture…
       </option>
       <option value="view/png">This view (PNG)</option>
-      <option value="picture/png">Filmstrip (PNG)</option>
-      <option value="picture/svg">Filmstrip (SVG)</option>
-      <option value="video/mp4">Video (MP4)</option>
-      <option value="video/gif">Video (GIF)</option>
+      <option value="view/mp4">Film of this view, every frame (MP4)</option>
+      <option value="picture/png">Filmstrip of sticks (PNG)</option>
+      <option value="picture/svg">Filmstrip of sticks (SVG)</option>
+      <option value="video/mp4">Video of sticks (MP4)</option>
+      <option value="video/gif">Video of sticks (GIF)</option>
     </select>
   );
 }

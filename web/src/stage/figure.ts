@@ -1,22 +1,26 @@
 /** A body on the stage: sticks or skin, the traces of its ends, its centre of mass, and ghosts of other times. */
 
-import { Group } from "three";
+import { type Color, Group, MeshLambertMaterial } from "three";
 import type { MotionData } from "../motions";
 import type { Body } from "../protocol";
 import type { View } from "../store";
 import { frameOf } from "../motions";
 import { Label } from "./labels";
 import { Balance, Traces } from "./overlays";
-import { fetchSkin, type Skin } from "./skin";
+import { fetchSkin, type Ghost, type Skin } from "./skin";
 import { Sticks } from "./sticks";
 
 /** Seconds between ghosts, and how many there are before and behind. */
 const APART = 0.2;
 const GHOSTS = 3;
+/** Triangles up to which ghosts have skins where there is no graphics card. */
+const QUICK_TRIANGLES = 6000;
 
 export interface Paint {
   body: string;
-  shadow: string;
+  /** The floor, and the shadow on it. */
+  floor: Color;
+  shadow: Color;
   bright: string;
   line: string;
   paper: string;
@@ -31,12 +35,16 @@ export class Figure {
   private readonly label: Label;
   private readonly balance = new Balance();
   private skin: Skin | null = null;
+  private readonly skinGhosts: Ghost[] = [];
+  private readonly haze = new MeshLambertMaterial({ transparent: true, opacity: 0.16, depthWrite: false });
+  private apart = false;
   private paintNow: Paint | null = null;
   motion: MotionData | null = null;
   frame = 0;
 
   constructor(
     readonly body: Body,
+    private readonly fine: boolean,
     private readonly changed: () => void,
     private readonly failed: (trouble: unknown) => void,
   ) {
@@ -51,10 +59,10 @@ export class Figure {
 
   private async load(url: string): Promise<void> {
     try {
-      const skin = await fetchSkin(url);
+      const skin = await fetchSkin(url, this.fine, this.changed);
       if (!skin) return;
       this.skin = skin;
-      this.group.add(skin.mesh);
+      this.group.add(skin.mesh, skin.shadow);
       if (this.paintNow) this.paint(this.paintNow);
       this.changed();
     } catch (trouble) {
@@ -64,12 +72,19 @@ export class Figure {
 
   paint(paint: Paint): void {
     this.paintNow = paint;
-    this.sticks.paint(paint.body, paint.shadow);
-    this.ghosts.paint(paint.body, paint.shadow);
+    const shadow = `#${paint.shadow.getHexString()}`;
+    this.sticks.paint(paint.body, shadow);
+    this.ghosts.paint(paint.body, shadow);
+    this.haze.color.set(paint.body);
     this.traces.paint(paint.body);
     this.balance.paint(paint.bright, paint.line);
     this.label.paint(paint.line, paint.paper);
-    this.skin?.paint(paint.body, this.muted);
+    this.paintSkin(paint);
+  }
+
+  /** A source in the same place as the result must not hide it; beside it, it looks as its file says. */
+  private paintSkin({ body, floor, shadow }: Paint): void {
+    this.skin?.paint({ colour: body, translucent: this.muted && !this.apart, floor, shadow });
   }
 
   /** Lift the bones of these joints out. */
@@ -94,28 +109,49 @@ export class Figure {
     this.frame = frameOf(motion.times, time);
     this.sticks.pose(motion.positions, this.frame);
     this.sticks.cast(floor);
+    if (apart !== this.apart) {
+      this.apart = apart;
+      if (this.paintNow) this.paintSkin(this.paintNow);
+    }
     const skinned = view.meshes && this.skin !== null && this.skin.fits(motion);
     this.sticks.bones.visible = !skinned;
     if (this.sticks.balls) this.sticks.balls.visible = !skinned;
-    if (this.skin) this.skin.mesh.visible = skinned;
-    if (skinned) this.skin?.pose(motion, this.frame);
+    this.sticks.shadow.visible = !skinned || (this.muted && !apart);
+    if (this.skin) this.skin.visible = skinned;
+    if (skinned) this.skin?.pose(motion, this.frame, floor);
     this.label.sprite.visible = apart;
-    if (apart) this.label.place(motion.positions, 3 * this.frame * motion.points, motion.points);
-    this.haunt(motion, time, view.onion && !this.muted);
+    const above = skinned ? (this.skin?.above ?? 0) : 0;
+    const rows = skinned ? motion.joints : motion.points;
+    if (apart) this.label.place(motion.positions, 3 * this.frame * motion.points, rows, above);
+    this.haunt(motion, time, view.onion && !this.muted, skinned);
     this.traces.update(motion, view.traces);
     this.balance.update(motion, this.frame, view.mass && !this.muted, floor);
   }
 
-  private haunt(motion: MotionData, time: number, visible: boolean): void {
-    this.ghosts.group.visible = visible;
+  private haunt(motion: MotionData, time: number, visible: boolean, skinned: boolean): void {
+    const skin = skinned && visible && (this.fine || (this.skin?.triangles ?? 0) <= QUICK_TRIANGLES) ? this.skin : null;
+    this.ghosts.group.visible = visible && !skin;
+    for (const ghost of this.skinGhosts) ghost.mesh.visible = false;
     if (!visible) return;
     let copy = 0;
     for (let number = -GHOSTS; number <= GHOSTS; number++) {
       const at = time + number * APART;
       if (number === 0 || at < motion.times[0] || at > motion.times[motion.frames - 1]) continue;
-      this.ghosts.pose(motion.positions, frameOf(motion.times, at), copy++);
+      const frame = frameOf(motion.times, at);
+      if (skin) this.skinGhost(skin, copy++).pose(motion, frame);
+      else this.ghosts.pose(motion.positions, frame, copy++);
     }
     this.ghosts.limit(copy);
+  }
+
+  /** The ghost of a number with a skin, made when it is first wanted. */
+  private skinGhost(skin: Skin, number: number): Ghost {
+    if (number === this.skinGhosts.length) {
+      this.skinGhosts.push(skin.ghost(this.haze));
+      this.group.add(this.skinGhosts[number].mesh);
+    }
+    this.skinGhosts[number].mesh.visible = true;
+    return this.skinGhosts[number];
   }
 
   dispose(): void {
@@ -125,5 +161,7 @@ export class Figure {
     this.balance.dispose();
     this.label.dispose();
     this.skin?.dispose();
+    for (const ghost of this.skinGhosts) ghost.mesh.skeleton.dispose();
+    this.haze.dispose();
   }
 }

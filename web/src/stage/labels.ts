@@ -45,13 +45,13 @@ export class Label {
     this.sprite.scale.set((SHARE * canvas.width) / canvas.height, SHARE, 1);
   }
 
-  /** Over the head of a body: above the highest of its points at a frame. */
-  place(positions: Float32Array, from: number, points: number): void {
+  /** Over the head of a body: above the highest of its points at a frame, by `above` metres more. */
+  place(positions: Float32Array, from: number, points: number, above: number): void {
     if (this.colours) this.write(...this.colours);
     this.colours = null;
     let top = from;
     for (let at = from; at < from + 3 * points; at += 3) if (positions[at + 1] > positions[top + 1]) top = at;
-    this.sprite.position.set(positions[from], positions[top + 1] + 0.06, positions[from + 2]);
+    this.sprite.position.set(positions[from], positions[top + 1] + 0.06 + above, positions[from + 2]);
   }
 
   dispose(): void {

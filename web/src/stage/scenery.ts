@@ -10,13 +10,23 @@ import {
   HemisphereLight,
   LineBasicMaterial,
   LineSegments,
+  Mesh,
+  PlaneGeometry,
   Scene,
+  ShadowMaterial,
+  Vector3,
+  type WebGLRenderer,
 } from "three";
 import type { Camera } from "./camera";
+import { makeEnvironment } from "./environment";
 
 /** Metres from the middle to the edge. */
 const REACH = 20;
 const PIECE = 4;
+/** From what is looked at to the sun, metres. */
+const SUN = new Vector3(2, 5, 3);
+/** Pixels along a side of the picture that the sun's shadows are taken from, with and without a graphics card. */
+const SHADOW_PIXELS = { card: 2048, none: 768 };
 
 /** Lines in pieces: software renderers drop long lines that begin behind the camera. */
 function squares(): BufferGeometry {
@@ -34,20 +44,40 @@ export class Scenery {
   private readonly fog = new Fog("#888888", 10, 40);
   private readonly material = new LineBasicMaterial({ depthWrite: false });
   private readonly floor = new LineSegments(squares(), this.material);
+  private readonly shade = new Mesh(new PlaneGeometry(2 * REACH, 2 * REACH).rotateX(-Math.PI / 2), new ShadowMaterial());
+  private readonly sun = new DirectionalLight("#ffffff", 1.6);
+  private readonly sky = new HemisphereLight("#ffffff", "#8899aa", 1.3);
+  private readonly everywhere = new AmbientLight("#ffffff", 0.4);
 
   constructor() {
-    const sun = new DirectionalLight("#ffffff", 1.6);
-    sun.position.set(2, 5, 3);
     this.floor.frustumCulled = false;
     this.floor.renderOrder = -1;
+    this.shade.receiveShadow = true;
+    this.shade.renderOrder = -0.9;
+    this.sun.shadow.bias = -0.0004;
+    this.sun.shadow.normalBias = 0.012;
+    this.sun.shadow.radius = 3;
     this.scene.fog = this.fog;
-    this.scene.add(new HemisphereLight("#ffffff", "#8899aa", 1.3), new AmbientLight("#ffffff", 0.4), sun, this.floor);
+    this.scene.add(this.sky, this.everywhere, this.sun, this.sun.target, this.floor, this.shade);
+  }
+
+  /** Light that comes from all around and shadows of the sun; without a graphics card a plain light from above. */
+  light(renderer: WebGLRenderer, fine: boolean, slow: boolean): void {
+    this.sun.shadow.mapSize.setScalar(slow ? SHADOW_PIXELS.none : SHADOW_PIXELS.card);
+    if (fine) this.scene.environment ??= makeEnvironment(renderer);
+    else this.scene.environment = null;
+    this.scene.environmentIntensity = 0.75;
+    this.sky.intensity = fine ? 0.35 : 1.3;
+    this.everywhere.intensity = fine ? 0.1 : 0.4;
+    this.sun.intensity = fine ? 2.1 : 1.6;
+    this.sun.castShadow = this.shade.visible = renderer.shadowMap.enabled = fine;
   }
 
   paint(back: Color, line: string): void {
     this.scene.background = back;
     this.fog.color.copy(back);
     this.material.color.set(line);
+    this.shade.material.opacity = back.getHSL({ h: 0, s: 0, l: 0 }).l > 0.5 ? 0.22 : 0.45;
   }
 
   /** Bring the floor to where the camera looks, at its height. */
@@ -55,6 +85,15 @@ export class Scenery {
     const { target } = camera.controls;
     const away = camera.lens.position.distanceTo(target);
     this.floor.position.set(Math.round(target.x), height, Math.round(target.z));
+    this.shade.position.copy(this.floor.position).setY(height + 0.001);
+    this.sun.target.position.copy(target).setY(height + 0.5);
+    this.sun.position.copy(this.sun.target.position).addScaledVector(SUN, 2);
+    const reach = Math.min(Math.max(0.8 * away, 1.5), 12);
+    const lens = this.sun.shadow.camera;
+    if (Math.abs(lens.right - reach) > 0.05 * reach) {
+      [lens.left, lens.right, lens.bottom, lens.top, lens.far] = [-reach, reach, -reach, reach, 12 + 2 * reach];
+      lens.updateProjectionMatrix();
+    }
     this.fog.near = 2 * away;
     this.fog.far = 4 * away + 12;
   }

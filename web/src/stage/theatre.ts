@@ -2,7 +2,7 @@
 
 import { Color, Group, IcosahedronGeometry, Mesh, MeshBasicMaterial, Vector3 } from "three";
 import type { MotionData } from "../motions";
-import type { Result, State, Vector } from "../protocol";
+import type { Body, Result, State, Vector } from "../protocol";
 import type { Selection, View } from "../store";
 import { Camera } from "./camera";
 import { Cones } from "./cones";
@@ -53,6 +53,8 @@ export class Theatre {
   /** The pair whose bones are lifted out. */
   private marked = "";
   private dark = false;
+  /** Whether materials are physically based; null until that is known. */
+  private fine: boolean | null = null;
   /** Pictures drawn since the page was opened. */
   drawn = 0;
 
@@ -106,17 +108,32 @@ export class Theatre {
   takeState(state: State): void {
     const before = this.state;
     this.state = state;
-    if (JSON.stringify(before?.bodies) !== JSON.stringify(state.bodies)) {
-      for (const figure of this.figures) figure.dispose();
-      this.cast.clear();
-      this.figures.splice(0, Infinity, ...state.bodies.map((body) => new Figure(body, this.invalidate, this.failed)));
-      for (const figure of this.figures) this.cast.add(figure.group);
-    }
+    if (JSON.stringify(before?.bodies) !== JSON.stringify(state.bodies)) this.engage(state);
     if (JSON.stringify(before?.props) !== JSON.stringify(state.props)) {
       this.props.take(state.props);
     }
     this.repaint();
     this.invalidate();
+  }
+
+  private engage({ bodies }: State): void {
+    for (const figure of this.figures) figure.dispose();
+    this.cast.clear();
+    const make = (body: Body) => new Figure(body, this.fine ?? false, this.invalidate, this.failed);
+    this.figures.splice(0, Infinity, ...bodies.map(make));
+    for (const figure of this.figures) this.cast.add(figure.group);
+  }
+
+  /** Light and materials: physically based with shadows, or quick to draw. */
+  shade(shading: View["shading"]): void {
+    const fine = shading === "fine" || (shading === "auto" && !this.drawing.slow);
+    if (fine === this.fine) return;
+    const motions = new Map(this.figures.map((figure) => [figure.body.which, figure.motion]));
+    this.fine = fine;
+    this.scenery.light(this.drawing.renderer, fine, this.drawing.slow);
+    if (this.state) this.engage(this.state);
+    for (const figure of this.figures) figure.take(motions.get(figure.body.which) ?? null);
+    this.repaint();
   }
 
   takeMotions(motions: Map<string, MotionData>, shown: string): void {
@@ -150,10 +167,10 @@ export class Theatre {
     const colour = this.palette;
     const back = new Color(colour("stage"));
     this.scenery.paint(back, colour("line"));
-    const shadow = `#${back.clone().multiplyScalar(this.dark ? 0.55 : 0.72).getHexString()}`;
+    const shadow = back.clone().multiplyScalar(this.dark ? 0.4 : 0.62);
     for (const figure of this.figures) {
       const body = colour(figure.muted ? "source" : "result");
-      figure.paint({ body, shadow, bright: colour("accent"), line: colour("ink"), paper: colour("paper-raised") });
+      figure.paint({ body, floor: back, shadow, bright: colour("accent"), line: colour("ink"), paper: colour("paper-raised") });
     }
     this.marked = "";
     this.cones.paint(colour("good"), colour("ink-soft"), colour("accent"));

@@ -8,13 +8,14 @@ import { short } from "../names";
 import { goTo } from "../playback";
 import { clock, duration, look, state, view } from "../store";
 import { HEADING, inSight, laidOut, slid, spanWithin, timeAt, zoomed, type Heading, type Line as LineItem, type Span } from "./geometry";
+import { Graph } from "./Graph";
 import { Intervals } from "./Intervals";
 import { Marks, measureSoon } from "./Marks";
 import { Ruler } from "./Ruler";
 import { add, beginPaint, brush, chooseRow, cut, endPaint, join, paintTo, remove, rowKey, rows, stopPaint, stretch } from "./moving";
 import { strip, type Row, measured } from "./rows";
 import { Hatching, Strip } from "./Strip";
-import { Transport } from "./Transport";
+import { toggleGraph, Transport } from "./Transport";
 
 /** The seconds that are shown. */
 export const span = computed<Span>(() => spanWithin(view.value.span, state.value?.duration || 1));
@@ -33,7 +34,7 @@ export function Timeline() {
   }, [timeline, heads, view.value.rows]);
   useEffect(() => {
     const [toStart, toEnd] = [() => stretch("start"), () => stretch("end")];
-    Object.assign(deeds, { cut, add, remove, join, toStart, toEnd, chooseRow, stopPaint });
+    Object.assign(deeds, { cut, add, remove, join, toStart, toEnd, chooseRow, stopPaint, graph: toggleGraph });
     const endings = [effect(page), measureSoon()];
     return () => endings.forEach((end) => end());
   }, []);
@@ -47,7 +48,7 @@ export function Timeline() {
         <Ruler span={span.value} />
         <Marks span={span.value} />
         <Hatching />
-        <Rows />
+        {view.value.graph ? <Graph span={span.value} /> : <Rows />}
         <Heads />
         <Playhead />
       </div>

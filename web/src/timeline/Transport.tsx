@@ -133,6 +133,15 @@ export function Transport({ zoom }: { zoom: (factor: number) => void }) {
           All
         </button>
       </div>
+      <button
+        aria-pressed={view.value.graph !== null}
+        title="A joint's height, speed, bend and turns over time, source against result, in place of the rows (Q)"
+        data-testid="graph-open"
+        disabled={idle}
+        onClick={() => toggleGraph()}
+      >
+        Graph
+      </button>
       <select
         aria-label="Height of the rows"
         title="Height of the rows"
@@ -146,6 +155,11 @@ export function Transport({ zoom }: { zoom: (factor: number) => void }) {
       </select>
     </div>
   );
+}
+
+/** Rows, or the graph: first of how the hips are accelerated, where pops and stumbles show. */
+export function toggleGraph(): void {
+  look({ graph: view.value.graph ? null : { joint: "", channel: "acceleration" } });
 }
 
 /** Milliseconds between changes of the time in words while playing: faster cannot be read, and costs as much as the stage. */

@@ -54,7 +54,7 @@ export function partAt(x: number, width: number): "start" | "end" | "all" {
 }
 
 /** Pixels: the height of the heading of a group. */
-export const HEADING = 24;
+export const HEADING = 25;
 
 export interface Heading {
   kind: "heading";

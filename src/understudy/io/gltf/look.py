@@ -85,10 +85,37 @@ def _material(document: Document, number: int) -> Material:
     entry = document.item("materials", number, "material")
     surface = document.object(entry.get("pbrMetallicRoughness", {}), "pbrMetallicRoughness")
     colour = document.numbers(surface, "baseColorFactor", (1.0, 1.0, 1.0, 1.0), "pbrMetallicRoughness")
-    texture = surface.get("baseColorTexture")
-    image, name = _image(document, texture.get("index")) if isinstance(texture, dict) else (b"", "")
+    emission = document.numbers(entry, "emissiveFactor", (0.0, 0.0, 0.0), "materials")
     red, green, blue, opacity = (float(np.clip(part, 0.0, 1.0)) for part in colour)
-    return Material(name=document.text(entry, "name"), colour=(red, green, blue, opacity), image=image, image_name=name)
+    image, name = _texture(document, surface, "baseColorTexture")
+    mode = entry.get("alphaMode", "OPAQUE")
+    return Material(
+        name=document.text(entry, "name"),
+        colour=(red, green, blue, opacity),
+        image=image,
+        image_name=name,
+        metallic=_share(surface, "metallicFactor", 1.0),
+        roughness=_share(surface, "roughnessFactor", 1.0),
+        # An emission that an image limits is left out: without the image the whole surface would shine.
+        emission=(0.0, 0.0, 0.0) if "emissiveTexture" in entry else tuple(np.clip(emission, 0.0, 1.0).tolist()),
+        normal_image=_texture(document, entry, "normalTexture")[0],
+        roughness_image=_texture(document, surface, "metallicRoughnessTexture")[0],
+        cutoff=_share(entry, "alphaCutoff", 0.5) if mode == "MASK" else 0.0,
+        double_sided=entry.get("doubleSided", False) is True,
+    )
+
+
+def _share(table: Json, name: str, default: float) -> float:
+    """A number from 0 to 1 of a table; the default where it is not one."""
+    value = table.get(name, default)
+    known = isinstance(value, int | float) and not isinstance(value, bool) and np.isfinite(value)
+    return float(np.clip(value, 0.0, 1.0)) if known else default
+
+
+def _texture(document: Document, table: Json, name: str) -> tuple[bytes, str]:
+    """The image that a table names, and a name for its file; empty if it names none."""
+    texture = table.get(name)
+    return _image(document, texture.get("index")) if isinstance(texture, dict) else (b"", "")
 
 
 def _image(document: Document, number: object) -> tuple[bytes, str]:

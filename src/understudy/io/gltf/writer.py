@@ -252,7 +252,11 @@ class Builder:
         red, green, blue, opacity = material.colour
         # An image replaces the colour: programs multiply the two, and FBX does not.
         colour = [1.0, 1.0, 1.0, opacity] if material.image else [red, green, blue, opacity]
-        surface: Json = {"baseColorFactor": colour, "metallicFactor": 0.0, "roughnessFactor": 0.9}
+        surface: Json = {
+            "baseColorFactor": colour,
+            "metallicFactor": material.metallic,
+            "roughnessFactor": material.roughness,
+        }
         if material.image:
             self._data += bytes(-len(self._data) % 4)
             view = {"buffer": 0, "byteOffset": len(self._data), "byteLength": len(material.image)}

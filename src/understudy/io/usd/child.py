@@ -397,6 +397,10 @@ def _material(material: Any, arrays: Arrays) -> dict[str, Any]:
     sdf = import_module("pxr.Sdf")
     out: dict[str, Any] = {"name": _title(material.GetPrim()), "colour": None, "image": "", "embedded": ""}
     surface = material.ComputeSurfaceSource()[0]
+    for name in ("metallic", "roughness"):
+        share = surface.GetInput(name).Get() if surface and surface.GetInput(name) else None
+        if isinstance(share, float) and np.isfinite(share):
+            out[name] = share
     colour = surface.GetInput("diffuseColor") if surface else None
     if not colour:
         return out
