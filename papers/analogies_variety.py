@@ -16,7 +16,7 @@ from typing import Any
 import click
 import numpy as np
 
-from papers.base import Table, clip, moving
+from papers.base import Table, clip, collected, moving
 from understudy import samples
 from understudy.analogy.make import analogy
 from understudy.analogy.preparation import Settings
@@ -135,8 +135,7 @@ def busiest(motion: Motion, seconds: float = CLIP_SECONDS) -> Motion:
 
 def captured(cmu: Path, name: str) -> Motion:
     """A clip of the CMU database at 30 frames per second, without its T-pose, where the body goes farthest."""
-    subject = int(name.split("_")[0])
-    return busiest(moving(cmu / f"{subject:03d}" / f"{name}.bvh")[1:].resampled(FPS))
+    return busiest(collected(cmu, name, rate=FPS))
 
 
 def performed(cmu: Path, data: Path, example: str) -> Motion:
