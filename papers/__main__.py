@@ -69,11 +69,12 @@ def papers(
         if not as_json:
             click.echo("\n\n".join([study.title, *texts]) + "\n")
     table = claims_table(results)
-    if folder is not None:
+    if folder is not None and table.rows:
         write_claims(table, folder)
     if as_json:
-        print_json([*report, {"name": "claims", **table.data()}])
-    else:
+        claims = table.data()["rows"]
+        print_json([{**data, "claims": [row for row in claims if row["paper"] == data["name"]]} for data in report])
+    elif table.rows:
         click.echo(table.text() + "\n")
     note(skipped, "skipped")
     note(worse, "worse than the paper")

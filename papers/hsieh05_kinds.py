@@ -43,7 +43,8 @@ MAX_STEP_RATIO = 1.1
 
 def bodies(collection: Path, data: Path) -> dict[str, Motion]:
     """A walk of each kind of body; the shark swims."""
-    motions = {"human": collected(collection, HUMAN, rate=FPS)[: round(SECONDS * FPS)], "dog": moving(data / DOG)[DOG_WALKS]}
+    human = collected(collection, HUMAN, rate=FPS)[: round(SECONDS * FPS)]
+    motions = {"human": human, "dog": moving(data / DOG)[DOG_WALKS]}
     for name, file in FILES.items():
         motion = clip(Path(f"{data / file.partition('#')[0]}#{file.partition('#')[2]}")).motion
         assert motion is not None
@@ -56,6 +57,9 @@ def bodies(collection: Path, data: Path) -> dict[str, Motion]:
 
 def sunk(result: Transition, motions: tuple[Motion, Motion]) -> float:
     """Metres by which a joint is lower during the blend than the lowest joint of the two motions."""
+    if result.meta is not None:
+        # Tips of bones are joints of the meta-skeleton: they count in the two motions, too.
+        motions = result.meta.from_source(motions[0]), result.meta.from_target(motions[1])
     lowest = min(float(fk(motion).positions[..., 1].min()) for motion in motions)
     blend = fk(result.motion[result.start : result.end + 1]).positions[..., 1]
     return max(lowest - float(blend.min()), 0.0)

@@ -16,10 +16,13 @@ from pathlib import Path
 
 import numpy as np
 
-from papers.base import Capture, Cell, Findings, Fresh, Table, Tell, cmu, collected
+from papers.base import Capture, Cell, Experiment, Findings, Fresh, Paper, Table, Tell, cmu, collected
 from papers.lommers13 import (
     ARMS,
     CASES,
+    EXPERIMENTS,
+    MAX_STEPS,
+    SPACINGS,
     WRISTS,
     Case,
     Columns,
@@ -27,12 +30,14 @@ from papers.lommers13 import (
     asked,
     captured,
     measure,
+    missing_reach,
     parts_below,
     pass_through,
     sampled,
     solve_as_asked,
     solve_as_ours,
 )
+from papers.lommers13 import CAPTURES as TABLES
 from understudy.constraints.apart import Apart
 from understudy.constraints.balance import Balance
 from understudy.constraints.base import Constraint, PointRef
@@ -45,6 +50,7 @@ from understudy.figure.surface import capsules, resting_depths
 from understudy.metrics.balance import MAX_STANDING_SPEED_LEGS_PER_S, SOLE_MARGIN_LEGS, margins
 from understudy.retarget.plan import Assignment, Options, Plan, plan
 from understudy.solve.solvers.base import Solution
+from understudy.solve.solvers.spacetime import Spacetime
 
 ROWS = ("04", "05", "06", "09", "12")
 """The rows that came out worst on captures."""
@@ -118,7 +124,7 @@ def all_apart(target: Skeleton) -> tuple[Constraint, ...]:
 
 
 def solve_today(case: Case) -> Solution:
-    """Solve with default weights; what cannot be met beside the rest is left out, in the order legs, arms, balance."""
+    """Solve with default weights; limbs are kept apart only if that breaks nothing else."""
     motion, target = case.source(), case.target()
     constraints = asked(case, [name for name in case.points if name in WRISTS])
     hands = [name for name in parts_below(target, WRISTS) if name not in WRISTS]
@@ -129,21 +135,15 @@ def solve_today(case: Case) -> Solution:
         [Assignment(motion=motion, target=target)], constraints=constraints, contacts=case.contacts(),
         options=Options(plants="fixed"),
     )  # fmt: skip
+    solver = Spacetime(spacing=SPACINGS[1], iterations=MAX_STEPS)
     balance = tuple(standing_balance(case, laid_out))
-    plain = replace(laid_out, constraints=(*laid_out.constraints, *balance)).solve()
-    seconds = plain.seconds
+    plain = replace(laid_out, constraints=(*laid_out.constraints, *balance)).solve(solver)
     clear = all_apart(target)
-    arms = tuple(each for each in clear if any(word in str(each.name) for word in ARMS))
-    best = plain
-    for parts in (clear, arms):
-        if pass_through(plain.motion, parts):
-            continue
-        cleared = replace(laid_out, constraints=(*laid_out.constraints, *balance, *parts)).solve()
-        seconds += cleared.seconds
-        if len(cleared.unmet) <= len(plain.unmet):
-            best = cleared
-            break
-    return replace(best, seconds=seconds)
+    if missing_reach(case).impossible or pass_through(plain.motion, clear):
+        return plain
+    cleared = replace(laid_out, constraints=(*laid_out.constraints, *balance, *clear)).solve(solver)
+    best = plain if len(cleared.unmet) > len(plain.unmet) else cleared
+    return replace(best, seconds=plain.seconds + cleared.seconds)
 
 
 def fresh_material(collection: Path, name: str) -> Material:
@@ -229,4 +229,12 @@ FRESH = (
         clips=tuple(FRESH_REACHES),
         run=_run_fresh,
     ),
+)
+
+PAPER = Paper(
+    name="lommers13",
+    title="Lommers: Evaluation of motion retargeting using spacetime constraints (2013)",
+    experiments=(*EXPERIMENTS, Experiment(name="today", about="The worst rows in three ways", run=run_samples)),
+    captures=(*TABLES, *CAPTURES),
+    fresh=FRESH,
 )

@@ -17,7 +17,16 @@ import numpy as np
 from scipy.optimize import minimize
 
 from papers.base import Cell, Findings, Table
-from understudy.base.quaternion import Array, angle_between, conjugate, from_axis_angle, multiply, normalize, rotate, slerp
+from understudy.base.quaternion import (
+    Array,
+    angle_between,
+    conjugate,
+    from_axis_angle,
+    multiply,
+    normalize,
+    rotate,
+    slerp,
+)
 from understudy.constraints.base import PointRef, twist_angles
 from understudy.constraints.place import Place
 from understudy.correspondence.limits import human_limits
@@ -70,7 +79,10 @@ DRAWS, DRAW_SEED = 20, 3
 MORE_KEYS = (12, 24)
 """Larger numbers of keys, evenly spread."""
 
-EVERY = 3
+DIFFERENCE = 1e-6
+"""Step of the finite differences."""
+
+EVERY = 6
 """Frames between those at which the study's solver is tried alone."""
 
 NUM_PARAMETERS = 6
@@ -98,7 +110,8 @@ class HalfSquat:
         """
         palm = find_palm(motion)
         skeleton = motion.skeleton
-        reach = float(skeleton.lengths[[skeleton.joint(joint) for joint in ARM[1:]]].sum() + np.linalg.norm(palm.offset))
+        bones = skeleton.lengths[[skeleton.joint(joint) for joint in ARM[1:]]]
+        reach = float(bones.sum() + np.linalg.norm(palm.offset))
         shoulder = fk(motion).points([ARM[0]])[:, 0]
         bottom = int(np.argmin(shoulder[:, 1]))
         way = shoulder[: bottom + 1]
@@ -237,13 +250,12 @@ def solve_keys(squat: HalfSquat, key_frames: Sequence[int], weights: tuple[float
 
     def d_inside(x: Array) -> Array:
         keys = x.reshape(count, -1)
+        # The hand at a key depends on the parameters of this key alone. All differences are evaluated at once.
+        steps = DIFFERENCE * np.concatenate([np.eye(NUM_PARAMETERS), -np.eye(NUM_PARAMETERS)])
+        moved = (keys[:, None] + steps).reshape(-1, NUM_PARAMETERS)
+        ends = _squared_distance(squat, np.repeat(frames, len(steps)), moved).reshape(count, 2, NUM_PARAMETERS)
         out = np.zeros((count, count, NUM_PARAMETERS))
-        for column in range(NUM_PARAMETERS):
-            # The hand at a key depends on the parameters of this key alone.
-            step = np.zeros(NUM_PARAMETERS)
-            step[column] = 1e-6
-            ends = [_squared_distance(squat, frames, keys + sign * step) for sign in (1.0, -1.0)]
-            out[np.arange(count), np.arange(count), column] = (ends[1] - ends[0]) / 2e-6
+        out[np.arange(count), np.arange(count)] = (ends[:, 1] - ends[:, 0]) / (2.0 * DIFFERENCE)
         return out.reshape(count, -1)
 
     ranges = arm.angle_bounds(frames)

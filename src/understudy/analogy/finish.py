@@ -76,9 +76,7 @@ def correct_heights(
     return motion, constraints
 
 
-def standing_bases(
-    motion: Motion, feet: Sequence[Sequence[Point]], contacts: Sequence[Contact]
-) -> dict[str, float]:
+def standing_bases(motion: Motion, feet: Sequence[Sequence[Point]], contacts: Sequence[Contact]) -> dict[str, float]:
     """Metres: the height at which each foot stands, by the name of its first point.
 
     A foot that is held up all the time, as on a hop on one leg, would stand as low as the other feet.

@@ -301,9 +301,7 @@ def _stance_likeness(
     return float(np.mean(shares)) if shares else 0.0
 
 
-def _raised(
-    motion: Motion, pairs: Sequence[FootPair], source: Motion, rises: dict[str, float], floor: float
-) -> float:
+def _raised(motion: Motion, pairs: Sequence[FootPair], source: Motion, rises: dict[str, float], floor: float) -> float:
     """Legs by which the lowest height of a foot of B above the floor differs from that of its partner."""
     if not pairs:
         return 0.0
