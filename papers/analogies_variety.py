@@ -234,7 +234,15 @@ def run_all(
         yield result_row(combination, result, time.perf_counter() - start)
 
 
-SEEN: dict[int, tuple[str, str]] = {}
+SEEN: dict[int, tuple[str, str]] = dict.fromkeys(range(1, 34), ("yes", "")) | {
+    4: ("no", "head in the floor, legs tangled"),
+    21: ("no", "drags its legs where the source limps with bent knees"),
+    22: ("no", "body on the floor, legs tangled"),
+    24: ("no", "legs above the body, which sinks into the floor"),
+    27: ("no", "both feet touch the ground where the source hops on one leg"),
+    31: ("no", "arms hang where the source's reach forward"),
+    32: ("no", "legs stretched away, body on the floor"),
+}
 """What a viewer says of the strip of each combination of the kept draw: yes or no, and why."""
 
 SEED, COUNT = 24, 33

@@ -225,7 +225,7 @@ def hands_outside(way: str) -> Judge:
     """A restatement keeps arms out of the rest of the body."""
 
     def judge(rows: Rows) -> tuple[bool, str]:
-        depths = {f"{row['id']}": float(row["arm inside (mm)"]) for row in rows if row["way"] == way}
+        depths = {f"{row['motion']} {row['id']}": float(row["arm inside (mm)"]) for row in rows if row["way"] == way}
         deep = {name: depth for name, depth in depths.items() if depth > 10.0}
         text = ", ".join(f"{name} by {depth:.0f} mm" for name, depth in deep.items())
         return not deep, f"{len(depths) - len(deep)} of {len(depths)} rows" + (f"; inside: {text}" if text else "")
