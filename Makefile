@@ -62,7 +62,7 @@ bench: $(VENV)/installed.dev $(VENV)/installed.bench ## measure beside other pac
 quality: $(VENV)/installed.dev ## measure the judge's matrix of pairs, into docs/quality.md; UNDERSTUDY_JUDGE names its folder
 	@$(BIN)/python benchmarks/quality.py $(ARGS)
 
-papers: $(VENV)/installed.dev ## run the papers' experiments, into out/papers; UNDERSTUDY_DATA names a folder of captures
+papers: $(VENV)/installed.dev ## run the papers' experiments, into out/papers; UNDERSTUDY_DATA and UNDERSTUDY_CMU name folders of captures
 	@$(BIN)/python -m papers -o out/papers $(if $(UNDERSTUDY_DATA),--data '$(UNDERSTUDY_DATA)')
 
 docs: $(VENV)/installed.dev $(VENV)/installed.docs ## run what the pages show, build them into site/

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from functools import cache
 
-from papers.base import Capture, Experiment, Findings, Paper, Table
+from papers.base import Capture, Experiment, Findings, Fresh, Paper, Table
 from understudy.base.errors import UnknownNameError, nearest_names
 from understudy.base.plugins import scan
 
-__all__ = ["Capture", "Experiment", "Findings", "Paper", "Table", "paper", "papers"]
+__all__ = ["Capture", "Experiment", "Findings", "Fresh", "Paper", "Table", "paper", "papers"]
 
 
 @cache

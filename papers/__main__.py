@@ -13,7 +13,7 @@ from understudy.app.options import json_option
 from understudy.app.output import note, print_json
 
 if TYPE_CHECKING:
-    from papers import Findings, Paper
+    from papers import Findings, Paper, Table
 
 
 class PaperCommand(click.Command):
@@ -36,41 +36,59 @@ class PaperCommand(click.Command):
     metavar="FOLDER",
     help="Also run the experiments on captured motion whose files are there; the others are listed as skipped.",
 )
+@click.option(
+    "--cmu",
+    "collection",
+    metavar="FOLDER",
+    envvar="UNDERSTUDY_CMU",
+    help="Also run the experiments on clips of the whole CMU collection on which nothing was developed.",
+)
 @json_option
-def papers(names: tuple[str, ...], output: str | None, captures: str | None, as_json: bool) -> None:
+def papers(
+    names: tuple[str, ...], output: str | None, captures: str | None, collection: str | None, as_json: bool
+) -> None:
     """Run every experiment of the papers NAME, or of all papers, on samples, and compare with the paper's results.
 
-    Exits with 1 if a paper did better than Understudy, and says where.
+    A table of all claims of the papers comes last. Exits with 1 if a paper did better than Understudy, and says where.
     """
     from papers import paper
     from papers import papers as all_papers
+    from papers.claims import claims_table
 
     chosen = [paper(name) for name in dict.fromkeys(names)] or list(all_papers().values())
-    source = None if captures is None else find_folder(captures)
+    source = None if captures is None else find_folder(captures, "--data takes a folder of captured motion")
+    clips = None if collection is None else find_folder(collection, "--cmu takes a folder of the CMU collection")
     folder = None if output is None else make_folder(output)
     report, worse, skipped = [], [], []
+    results: dict[str, Findings] = {}
     for study in chosen:
-        data, texts, remarks = run_paper(study, folder, source)
+        data, texts, remarks = run_paper(study, folder, source, clips, results)
         report.append(data)
         worse += remarks
         skipped += data["skipped"]
         if not as_json:
             click.echo("\n\n".join([study.title, *texts]) + "\n")
+    table = claims_table(results)
+    if folder is not None and table.rows:
+        write_claims(table, folder)
     if as_json:
-        print_json(report)
+        claims = table.data()["rows"]
+        print_json([{**data, "claims": [row for row in claims if row["paper"] == data["name"]]} for data in report])
+    elif table.rows:
+        click.echo(table.text() + "\n")
     note(skipped, "skipped")
     note(worse, "worse than the paper")
     if worse:
         raise click.exceptions.Exit(1)
 
 
-def find_folder(captures: str) -> Path:
+def find_folder(captures: str, hint: str) -> Path:
     """The folder of captured motion."""
     from understudy.base.errors import FileError
 
     folder = Path(captures)
     if not folder.is_dir():
-        raise FileError(captures, None, "there is no such folder", hint="--data takes a folder of captured motion")
+        raise FileError(captures, None, "there is no such folder", hint=hint)
     return folder
 
 
@@ -86,10 +104,30 @@ def make_folder(output: str) -> Path:
     return folder
 
 
+def write_claims(table: Table, folder: Path) -> None:
+    """Write the table of all claims as a Markdown page."""
+    from understudy.base.files import open_to_write
+
+    with open_to_write(folder / "claims.md") as stream:
+        stream.write(f"# {table.title}\n\n{table.markdown()}\n".encode())
+
+
 def run_paper(
-    paper: Paper, folder: Path | None, captures: Path | None = None
+    paper: Paper,
+    folder: Path | None,
+    captures: Path | None = None,
+    collection: Path | None = None,
+    collected: dict[str, Findings] | None = None,
 ) -> tuple[dict[str, Any], list[str], list[str]]:
-    """Run a paper's experiments. Returns the JSON data, the tables as text, and where the paper did better."""
+    """Run a paper's experiments. Returns the JSON data, the tables as text, and where the paper did better.
+
+    Args:
+        paper: The paper.
+        folder: For pages and pictures; None for neither.
+        captures: Captured motion; None to leave it out.
+        collection: The whole CMU collection; None to leave it out.
+        collected: Takes the findings, by `PAPER.EXPERIMENT`.
+    """
     began = time.perf_counter()
     results: list[tuple[str, Findings]] = []
     skipped: list[str] = []
@@ -102,6 +140,16 @@ def run_paper(
             skipped.append(f"{paper.name}: {capture.about}: there is no {', '.join(missing)} in {captures}")
         else:
             results.append((capture.name, capture.run(captures, folder, lambda text: tell(paper.name, text))))
+    for fresh in paper.fresh if collection is not None else ():
+        assert collection is not None
+        missing = fresh.missing(collection, captures)
+        if missing:
+            skipped.append(f"{paper.name}: {fresh.about}: there is no {', '.join(missing[:4])} in {collection}")
+        else:
+            made = fresh.run(collection, captures, folder, lambda text: tell(paper.name, text))
+            results.append((fresh.name, made))
+    if collected is not None:
+        collected.update({f"{paper.name}.{name}": findings for name, findings in results})
     files = (
         []
         if folder is None

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from papers import analogies_cases as cases
 from papers.analogies_captured import CAPTURES, HEAD, result_row, strips, too_slow
+from papers.analogies_variety import FRESH
 from papers.base import Experiment, Findings, Paper, Table, Tell
 from understudy.show.markers import draw_markers
 
@@ -99,4 +100,5 @@ PAPER = Paper(
     title="Motion analogies: automatic motion transfer to different morphologies",
     experiments=(Experiment(name="seven", about="The seven results of section 6", run=_run),),
     captures=CAPTURES,
+    fresh=FRESH,
 )

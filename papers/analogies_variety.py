@@ -16,7 +16,7 @@ from typing import Any
 import click
 import numpy as np
 
-from papers.base import Table, clip, moving
+from papers.base import Findings, Fresh, Table, Tell, clip, collected, moving
 from understudy import samples
 from understudy.analogy.make import analogy
 from understudy.analogy.preparation import Settings
@@ -30,6 +30,9 @@ FPS = 30.0
 
 CLIP_SECONDS = 4.0
 """Longest part of a clip that is used: the part in which the body goes farthest."""
+
+STRIP_SECONDS = 2.0
+"""Length of a strip: the part of the new motion in which the body goes farthest."""
 
 WALKS: dict[str, tuple[str, ...]] = {
     "developed": ("02_01", "05_01", "07_01", "08_01", "12_02", "16_16", "35_02", "39_03"),
@@ -124,19 +127,23 @@ def draw_combinations(seed: int, count: int, clips: str = "fresh") -> list[Combi
 
 def busiest(motion: Motion, seconds: float = CLIP_SECONDS) -> Motion:
     """The part of a motion, of at most so many seconds, in which the root goes farthest."""
+    first = _farthest(motion, seconds)
+    return motion[first : first + round(seconds * motion.fps) + 1]
+
+
+def _farthest(motion: Motion, seconds: float) -> int:
+    """The first frame of the part, of at most so many seconds, in which the root goes farthest."""
     length = round(seconds * motion.fps) + 1
     if motion.num_frames <= length:
-        return motion
+        return 0
     steps = np.linalg.norm(np.diff(motion.root[:, [0, 2]], axis=0), axis=-1)
     gone = np.concatenate([[0.0], np.cumsum(steps)])
-    first = int(np.argmax(gone[length - 1 :] - gone[: len(gone) - length + 1]))
-    return motion[first : first + length]
+    return int(np.argmax(gone[length - 1 :] - gone[: len(gone) - length + 1]))
 
 
 def captured(cmu: Path, name: str) -> Motion:
     """A clip of the CMU database at 30 frames per second, without its T-pose, where the body goes farthest."""
-    subject = int(name.split("_")[0])
-    return busiest(moving(cmu / f"{subject:03d}" / f"{name}.bvh")[1:].resampled(FPS))
+    return busiest(collected(cmu, name, rate=FPS))
 
 
 def performed(cmu: Path, data: Path, example: str) -> Motion:
@@ -170,7 +177,7 @@ def perform(combination: Combination, cmu: Path, data: Path) -> Analogy:
 
 HEAD = (
     "combination", "score", "lift", "foot above hips (legs)", "crouch off (legs)", "plants (mm)", "path / steps",
-    "stance", "limits (deg)", "seconds",
+    "stance", "limits (deg)", "foot raised (legs)", "seconds",
 )  # fmt: skip
 
 
@@ -191,7 +198,8 @@ def result_row(combination: Combination, result: Analogy, seconds: float) -> tup
     lifts = list(seen.lifts.values())
     return (
         combination.title, float(result.score), float(np.mean(lifts)) if lifts else None, seen.above_hips, seen.crouch,
-        1e3 * slid(result), seen.path, seen.stance, float(np.degrees(seen.limits)), seconds,
+        1e3 * slid(result), seen.path, seen.stance, float(np.degrees(seen.limits)), seen.raised,
+        seconds,
     )  # fmt: skip
 
 
@@ -202,7 +210,9 @@ def draw_strip(combination: Combination, result: Analogy, path: Path) -> None:
         f"A: {combination.kind} {combination.new}": source,
         f"{combination.performer}, score {result.score:.2f}": motion,
     }
-    frames = slice(0, min(source.num_frames, motion.num_frames, 61))
+    count = min(source.num_frames, motion.num_frames)
+    first = _farthest(source[:count], STRIP_SECONDS)
+    frames = slice(first, min(first + round(STRIP_SECONDS * FPS) + 1, count))
     draw(
         list(rows.values()), path, labels=list(rows), frames=frames, views="side", style="filmstrip", dots_per_inch=60.0
     )
@@ -224,12 +234,50 @@ def run_all(
         yield result_row(combination, result, time.perf_counter() - start)
 
 
+SEEN: dict[int, tuple[str, str]] = dict.fromkeys(range(1, 34), ("yes", "")) | {
+    4: ("no", "head in the floor, legs tangled"),
+    21: ("no", "drags its legs where the source limps with bent knees"),
+    22: ("no", "body on the floor, legs tangled"),
+    24: ("no", "legs above the body, which sinks into the floor"),
+    27: ("no", "both feet touch the ground where the source hops on one leg"),
+    31: ("no", "arms hang where the source's reach forward"),
+    32: ("no", "legs stretched away, body on the floor"),
+}
+"""What a viewer says of the strip of each combination of the kept draw: yes or no, and why."""
+
+SEED, COUNT = 24, 33
+"""The draw that is kept, and the number of its combinations."""
+
+
+def variety(collection: Path, data: Path | None, folder: Path | None, tell: Tell) -> Findings:
+    """The combinations of the kept draw."""
+    assert data is not None
+    combinations = dict(enumerate(draw_combinations(SEED, COUNT), 1))
+    rows = []
+    for row in run_all(combinations, collection, data, None):
+        tell(str(row[0]))
+        rows.append(row)
+    title = f"On {COUNT} combinations of fresh captures and performers, drawn by seed {SEED}"
+    return Findings(tables=(Table(title=title, head=HEAD, rows=tuple(rows)),))
+
+
+FRESH = (
+    Fresh(
+        name="variety",
+        about="Combinations drawn from captures on which nothing was developed",
+        clips=(*WALKS["fresh"], *(name for names in NEW["fresh"].values() for name in names)),
+        files=tuple(file.partition("#")[0] for (file,) in PERFORMERS.values() if "/" in file),
+        run=variety,
+    ),
+)
+
+
 @click.command()
 @click.option("--cmu", required=True, type=click.Path(path_type=Path, exists=True), help="Clips of the CMU database.")
 @click.option("--data", required=True, type=click.Path(path_type=Path, exists=True), help="Animals.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write strips and the table there.")
-@click.option("--seed", default=24, show_default=True)
-@click.option("--count", default=33, show_default=True)
+@click.option("--seed", default=SEED, show_default=True)
+@click.option("--count", default=COUNT, show_default=True)
 @click.option("--clips", type=click.Choice(["fresh", "developed"]), default="fresh", show_default=True)
 @click.option("--only", type=int, multiple=True, help="Numbers of combinations, from 1.")
 def main(cmu: Path, data: Path, output: Path | None, seed: int, count: int, clips: str, only: tuple[int, ...]) -> None:

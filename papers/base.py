@@ -125,6 +125,26 @@ class Capture:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Fresh:
+    """An experiment of a paper on captures of the whole CMU collection on which nothing was developed."""
+
+    name: str
+    about: str
+    clips: tuple[str, ...]
+    """Clips that it needs, as in `14_06`."""
+    run: Callable[[Path, Path | None, Path | None, Tell], Findings]
+    """Takes the collection, the folder of real data or None, the folder for pictures or None, and a function to report
+    progress to."""
+    files: tuple[str, ...] = ()
+    """Files that it needs besides, relative to the folder of real data."""
+
+    def missing(self, collection: Path, data: Path | None) -> list[str]:
+        """The needed clips and files that are not there."""
+        clips = [name for name in self.clips if not collected_path(collection, name).is_file()]
+        return [*clips, *(file for file in self.files if data is None or not (data / file).is_file())]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Paper:
     """A published study and its experiments."""
 
@@ -133,6 +153,8 @@ class Paper:
     experiments: tuple[Experiment, ...]
     captures: tuple[Capture, ...] = ()
     """Experiments on captured motion; their files are not part of the program."""
+    fresh: tuple[Fresh, ...] = ()
+    """Experiments on captures on which nothing was developed."""
 
 
 def figure(name: str, about: str, make: Callable[[Path | None], list[str]]) -> Experiment:
@@ -188,6 +210,18 @@ def capture(data: Path, name: str, *, rate: float | None = None) -> Motion:
         rate: Frame rate; 120, the clip's own, if not given.
     """
     motion = moving(data / cmu(name))[1:]
+    return motion if rate is None else motion.resampled(rate)
+
+
+def collected_path(collection: Path, name: str) -> Path:
+    """The path of a clip in a folder of the whole CMU collection: in a folder of its subject, or beside the others."""
+    subject = collection / f"{int(name.split('_')[0]):03d}" / f"{name}.bvh"
+    return subject if subject.is_file() else collection / f"{name}.bvh"
+
+
+def collected(collection: Path, name: str, *, rate: float | None = None) -> Motion:
+    """A clip of the whole CMU collection without its T-pose; at its own 120 frames per second if no rate is given."""
+    motion = moving(collected_path(collection, name))[1:]
     return motion if rate is None else motion.resampled(rate)
 
 

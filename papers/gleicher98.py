@@ -25,6 +25,9 @@ from papers.gleicher98_figures import (
     ladder_problem,
     run_solvers,
 )
+from papers.gleicher98_fresh import CAPTURES as MORPHS
+from papers.gleicher98_fresh import FRESH
+from papers.gleicher98_holds import FRESH as HOLDS
 
 
 def _on_ladder(folder: Path | None, tell: Tell) -> Findings:
@@ -53,5 +56,6 @@ PAPER = Paper(
         Experiment(name="solvers", about="The solvers on the ladder", run=_on_ladder),
         Experiment(name="solvers_dance", about="The solvers on the dance", run=_on_dance),
     ),
-    captures=CAPTURES,
+    captures=(*CAPTURES, *MORPHS),
+    fresh=(*FRESH, *HOLDS),
 )

@@ -22,6 +22,7 @@ from papers.base import (
     figure,
     moving,
 )
+from papers.hsieh05_kinds import FRESH
 from understudy import samples
 from understudy.base.quaternion import Array
 from understudy.correspondence.alignment import align
@@ -223,4 +224,5 @@ PAPER = Paper(
         figure("hsieh09", "a transition from a man's walk into a dog's", make_fig09),
     ),
     captures=CAPTURES,
+    fresh=FRESH,
 )

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from papers.base import Capture, Cell, Experiment, Findings, Paper, Table, Tell, capture, cmu
+from papers.base import Capture, Cell, Experiment, Findings, Table, Tell, capture, cmu
 from papers.lommers13_sets import key_moment, key_moment_interpolated, original_position
 from understudy import samples
 from understudy.base.quaternion import Array
@@ -778,16 +778,13 @@ def _run_captured(data: Path, folder: Path | None, tell: Tell) -> Findings:
     return Findings(tables=(captured_table(tuple(rows)),))
 
 
-PAPER = Paper(
-    name="lommers13",
-    title="Lommers: Evaluation of motion retargeting using spacetime constraints (2013)",
-    experiments=(Experiment(name="table", about="Tables 7.1 and 7.2: twelve configurations", run=_run),),
-    captures=(
-        Capture(
-            name="table_captured",
-            about="The twelve configurations on a captured reach and walk",
-            files=(cmu("115_06"), cmu("02_01")),
-            run=_run_captured,
-        ),
+CAPTURES = (
+    Capture(
+        name="table_captured",
+        about="The twelve configurations on a captured reach and walk",
+        files=(cmu("115_06"), cmu("02_01")),
+        run=_run_captured,
     ),
 )
+
+EXPERIMENTS = (Experiment(name="table", about="Tables 7.1 and 7.2: twelve configurations", run=_run),)

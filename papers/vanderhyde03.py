@@ -7,7 +7,23 @@ from pathlib import Path
 
 import numpy as np
 
-from papers.base import Capture, Experiment, Findings, Paper, Table, Tell, capture, cmu, plot, save, scene
+from papers.base import (
+    Capture,
+    Experiment,
+    Findings,
+    Fresh,
+    Paper,
+    Table,
+    Tell,
+    capture,
+    cmu,
+    collected,
+    plot,
+    save,
+    scene,
+)
+from papers.vanderhyde03_study import HalfSquat
+from papers.vanderhyde03_study import findings as study_findings
 from understudy.base.quaternion import Array
 from understudy.constraints.base import PointRef
 from understudy.constraints.joint_range import JointRange
@@ -143,16 +159,60 @@ def _run_captured(data: Path, folder: Path | None, tell: Tell) -> Findings:
     return study(captured_hold(data), title, None if folder is None else folder / "handhold_captured.png")
 
 
+DESCENT, FRESH_SQUAT, FRESH_DESCENT = slice(3700, 4100), "14_06", slice(1000, 1230)
+"""Frames of a way down in 13_29; another squat of another person, and frames of its way down."""
+
+BESIDE, IN_FRONT = (0.6, 0.0, 0.2), (0.1, 0.0, 0.5)
+"""Places of a hold, in shares of the arm's length."""
+
+STUDY_TITLE = "The study's keys and weights on a half squat in its 139 frames"
+
+
+def _run_study(folder: Path | None, tell: Tell) -> Findings:
+    tell("the study's own keys and weights")
+    squat = HalfSquat.of("sample squat", scene("squat").motion[:79], BESIDE)
+    return study_findings([squat], STUDY_TITLE)
+
+
+def _run_study_captured(data: Path, folder: Path | None, tell: Tell) -> Findings:
+    tell("the study's own keys and weights on 13_29")
+    squat = HalfSquat.of("13_29", capture(data, "13_29")[DESCENT], IN_FRONT)
+    return study_findings([squat], f"{STUDY_TITLE}: CMU 13_29")
+
+
+def _run_study_fresh(collection: Path, data: Path | None, folder: Path | None, tell: Tell) -> Findings:
+    tell(f"the study's own keys and weights on {FRESH_SQUAT}")
+    squat = HalfSquat.of(FRESH_SQUAT, collected(collection, FRESH_SQUAT)[FRESH_DESCENT], IN_FRONT)
+    return study_findings([squat], f"{STUDY_TITLE}: CMU {FRESH_SQUAT}")
+
+
 PAPER = Paper(
     name="vanderhyde03",
     title="Vanderhyde: Retargeting motion capture data using spacetime constraints (2003)",
-    experiments=(Experiment(name="handhold", about="A handhold with few keys", run=_run),),
+    experiments=(
+        Experiment(name="handhold", about="A handhold with few keys", run=_run),
+        Experiment(name="study", about="The study's own keys and weights", run=_run_study),
+    ),
     captures=(
         Capture(
             name="handhold_captured",
             about="A handhold during a captured squat",
             files=(cmu("13_29"),),
             run=_run_captured,
+        ),
+        Capture(
+            name="study_captured",
+            about="The study's own keys and weights on a captured squat",
+            files=(cmu("13_29"),),
+            run=_run_study_captured,
+        ),
+    ),
+    fresh=(
+        Fresh(
+            name="study_fresh",
+            about="The study's own keys and weights on another person's squat",
+            clips=(FRESH_SQUAT,),
+            run=_run_study_fresh,
         ),
     ),
 )

@@ -22,7 +22,7 @@ def main() -> int:
     chosen = options.parse_args()
     folder = FOLDER / "pictures"
     folder.mkdir(exist_ok=True)
-    (experiment,) = paper("lommers13").experiments
+    experiment = paper("lommers13").experiments[0]
     found = experiment.run(folder, print)
     for picture in found.pictures:
         shrink(picture)

@@ -8,7 +8,7 @@ from pathlib import Path
 import papers
 import pytest
 from click.testing import CliRunner, Result
-from papers import Capture, Experiment, Findings, Paper, Table, paper
+from papers import Capture, Experiment, Findings, Fresh, Paper, Table, paper, vanderhyde03_study
 from papers import papers as all_papers
 from papers.__main__ import papers as command
 from papers.base import figure
@@ -34,6 +34,9 @@ def made_up(name: str, worse: tuple[str, ...] = ()) -> Paper:
         tell(f"{len((data / 'walk.bvh').read_text())} bytes")
         return Findings(tables=(Table(title="Captured", head=("case",), rows=(("walk",),)),))
 
+    def fresh(collection, data, folder, tell):
+        return Findings(tables=(Table(title="Fresh", head=("case",), rows=(("walk",),)),))
+
     return Paper(
         name=name,
         title=f"Title of {name}",
@@ -42,7 +45,19 @@ def made_up(name: str, worse: tuple[str, ...] = ()) -> Paper:
             Capture(name="two", about="a captured walk", files=("walk.bvh",), run=capture),
             Capture(name="three", about="a captured dance", files=("walk.bvh", "dance.bvh"), run=capture),
         ),
+        fresh=(
+            Fresh(name="four", about="a fresh walk", clips=("07_05",), run=fresh),
+            Fresh(name="five", about="a fresh run", clips=("09_05",), run=fresh),
+        ),
     )
+
+
+@pytest.fixture
+def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The study of Vanderhyde03 with one random placement of its keys in place of 20, and fewer frames."""
+    monkeypatch.setattr(vanderhyde03_study, "DRAWS", 1)
+    monkeypatch.setattr(vanderhyde03_study, "EVERY", 60)
+    monkeypatch.setattr(vanderhyde03_study, "MORE_KEYS", (7, 8))
 
 
 @pytest.fixture
@@ -61,7 +76,7 @@ def test_every_paper_is_found() -> None:
         assert len(set(names)) == len(names)
 
 
-def test_a_paper_is_run_and_written(tmp_path: Path) -> None:
+def test_a_paper_is_run_and_written(few_draws: None, tmp_path: Path) -> None:
     """Vanderhyde03: few keys hold worse and worse the fewer there are, ours within a millimetre; page and picture."""
     result = run("vanderhyde03", "-o", tmp_path / "deep" / "folder", "--json")
     assert result.exit_code == 0, result.stderr
@@ -76,6 +91,9 @@ def test_a_paper_is_run_and_written(tmp_path: Path) -> None:
     assert "| 4 keys |" in text
     assert f"![handhold]({picture.name})" in text
     assert data["worse"] == []
+    assert {claim["paper"] for claim in data["claims"]} == {"vanderhyde03"}
+    assert {claim["fresh captures"] for claim in data["claims"]} == {"not run"}
+    assert "# Claims of the papers" in (page.parent / "claims.md").read_text(encoding="utf-8")
     assert "vanderhyde03: a handhold with 4, 5 and 6 keys" in result.stderr
 
 
@@ -143,7 +161,21 @@ def test_a_folder_of_captures_that_is_not_there_is_named(library: dict[str, Pape
     assert "hint: --data takes a folder of captured motion" in result.stderr
 
 
-def test_an_empty_folder_of_captures_fails_nothing(tmp_path: Path) -> None:
+def test_fresh_captures_are_run_where_there_are_clips_and_named_where_not(
+    library: dict[str, Paper], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "007").mkdir()
+    (tmp_path / "007" / "07_05.bvh").touch()
+    (report,) = json.loads(run("good", "--cmu", tmp_path, "--json").stdout)
+    assert [each["name"] for each in report["experiments"]] == ["one", "four"]
+    assert report["skipped"] == [f"good: a fresh run: there is no 09_05 in {tmp_path}"]
+    monkeypatch.setenv("UNDERSTUDY_CMU", str(tmp_path / "nowhere"))
+    result = run("good")
+    assert result.exit_code == 1
+    assert "hint: --cmu takes a folder of the CMU collection" in result.stderr
+
+
+def test_an_empty_folder_of_captures_fails_nothing(few_draws: None, tmp_path: Path) -> None:
     result = run("vanderhyde03", "--data", tmp_path)
     assert result.exit_code == 0
     assert "there is no cmu_bvh/13_29.bvh" in result.stderr

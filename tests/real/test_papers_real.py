@@ -128,7 +128,9 @@ def test_the_command_runs_them(data: Path, tmp_path: Path) -> None:
     result = CliRunner().invoke(command, arguments, prog_name="understudy")
     assert result.exit_code == 0, result.stderr
     (report,) = json.loads(result.stdout)
-    assert [each["name"] for each in report["experiments"]] == ["handhold", "handhold_captured"]
+    names = [each["name"] for each in report["experiments"]]
+    assert names == ["handhold", "study", "handhold_captured", "study_captured"]
+    assert {claim["paper"] for claim in report["claims"]} == {"vanderhyde03"}
     assert report["skipped"] == []
     assert (tmp_path / "handhold_captured.png").is_file()
     assert "13_29" in (tmp_path / "vanderhyde03.md").read_text(encoding="utf-8")

@@ -97,6 +97,8 @@ GOOD = Quality(lifts={"foot": 1.0}, above_hips=-0.5, crouch=0.0, path=1.0, stanc
         ({"path": 2.5}, "times as long as its steps"),
         ({"stance": 0.6}, "60 % of the time"),
         ({"limits": 0.5}, "beyond its limits"),
+        ({"raised": 0.12}, "to the ground than the source's"),
+        ({"paired": 0.5}, "50 % of the feet step with no foot"),
     ],
 )
 def test_what_a_viewer_refuses_scores_low(change: dict[str, object], phrase: str) -> None:

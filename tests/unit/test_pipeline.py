@@ -421,6 +421,17 @@ def test_a_morph_that_does_not_change_is_the_motion() -> None:
     np.testing.assert_allclose(fk(found.motion).positions, fk(walk()).positions, atol=2e-3)
 
 
+@pytest.mark.parametrize("plants", ["free", "fixed"])
+def test_a_toe_of_a_growing_foot_stands_still_once_the_heel_has_lifted(plants: str) -> None:
+    """Of a foot that changes its length only the first point is held; the next one is, when the first has lifted."""
+    found = morph(walk(), scaled(1.25), contacts=scene().contacts, options=Options(plants=plants))
+    heels = {c.end: c for c in scene().contacts if "Heel" in c.point.name}
+    still = [o for o in found.outcomes if isinstance(o.constraint, SamePlace) and o.constraint.start in heels]
+    assert len(still) >= 2
+    assert all("Toe" in o.constraint.label for o in still)
+    assert max(o.worst for o in still) < 1e-3
+
+
 def test_a_contact_named_for_an_unknown_actor_is_not_forgotten_silently() -> None:
     """Everybody a contact names must be there."""
     odd = replace(scene().contacts[0], actor="nobody")

@@ -30,6 +30,9 @@ WISHES = ("follow", "pose")
 HEIGHT_WEIGHT = 0.01
 """Weight of heights where they cannot be met beside contacts and limits."""
 
+MAX_BASE_DIFFERENCE_LEGS = 0.05
+"""A foot whose lowest height is this much above that of the lowest foot does not stand."""
+
 MIN_CROUCH_LEGS = 0.02
 """A smaller difference in the height of the hips is not corrected."""
 
@@ -64,21 +67,28 @@ def correct_heights(
         root[:, 1] += lowered * leg
         motion = replace(motion, root=root)
         constraints.append(_follow_height(motion, motion.skeleton.names[0], root[:, 1], leg))
+    bases = standing_bases(source, [pair.source for pair in stepping.pairs], contacts)
     for pair in stepping.pairs:
         scale = wanted_lift(pair, motion, source, examples[1]) / max(lift(source, pair.source), 1e-6)
         scale *= lift_habit(pair, (examples[0], examples[1]))
-        heights = scale * heights_above_stance(source, pair.source, contacts)
+        heights = scale * np.maximum(foot_heights(source, pair.source) - bases[pair.source[0].name], 0.0)
         constraints += _lift_foot(pair, heights, motion, stepping.contacts, rises, floor)
     return motion, constraints
 
 
-def heights_above_stance(motion: Motion, foot: Sequence[Point], contacts: Sequence[Contact]) -> Array:
-    """(F,) metres: how much higher a foot is than while it stands."""
-    heights = foot_heights(motion, foot)
-    names = {point.name for point in foot}
-    stands = held_frames(motion, [c for c in contacts if c.point.name in names and c.on == "floor"])
-    base = np.median(heights[stands]) if stands.any() else np.percentile(heights, 5)
-    return np.maximum(heights - base, 0.0)
+def standing_bases(motion: Motion, feet: Sequence[Sequence[Point]], contacts: Sequence[Contact]) -> dict[str, float]:
+    """Metres: the height at which each foot stands, by the name of its first point.
+
+    A foot that is held up all the time, as on a hop on one leg, would stand as low as the other feet.
+    """
+    bases = {}
+    for foot in feet:
+        heights, names = foot_heights(motion, foot), {point.name for point in foot}
+        stands = held_frames(motion, [c for c in contacts if c.point.name in names and c.on == "floor"])
+        bases[foot[0].name] = float(np.median(heights[stands]) if stands.any() else np.percentile(heights, 5))
+    lowest = min(bases.values(), default=0.0)
+    highest = lowest + MAX_BASE_DIFFERENCE_LEGS * leg_length(motion.skeleton)
+    return {name: base if base < highest else lowest for name, base in bases.items()}
 
 
 def _lift_foot(

@@ -48,6 +48,9 @@ MAX_CROUCH_LEGS = 0.15
 MAX_LIMIT_EXCESS_RADIANS = np.radians(15.0)
 """An excess of a joint over its limits that a viewer notices."""
 
+MAX_RAISED_LEGS = 0.08
+"""A foot that never comes nearer to the ground, and the source's does, or the other way round, looks wrong."""
+
 FLOAT_LEGS = 0.06
 """A foot that is higher above its standing height does not stand."""
 
@@ -68,6 +71,10 @@ class Quality:
     """Share of the time, from 0 to 1, in which B's feet are down or up as their partners are."""
     limits: float
     """Largest excess of a joint over its limits, radians."""
+    raised: float = 0.0
+    """Legs by which the lowest height of a foot differs from its partner's: one hops on one leg, the other on two."""
+    paired: float = 1.0
+    """Share of B's feet, from 0 to 1, that step with a foot of the source."""
 
     @property
     def factors(self) -> dict[str, float]:
@@ -79,6 +86,8 @@ class Quality:
             "path": 1.0 if self.path is None else _ratio_factor(self.path, PATH_RANGE),
             "stance": stance_factor(self.stance),
             "limits": _falling(self.limits, 0.5 * MAX_LIMIT_EXCESS_RADIANS, MAX_LIMIT_EXCESS_RADIANS),
+            "raised": _falling(self.raised, 0.5 * MAX_RAISED_LEGS, MAX_RAISED_LEGS),
+            "paired": self.paired**2,
         }
 
     @property
@@ -99,6 +108,8 @@ class Quality:
             "path": f"the path is {self.path or 0.0:.2f} times as long as its steps",
             "stance": f"feet are down or up with the source's {100 * self.stance:.0f} % of the time",
             "limits": f"a joint is {np.degrees(self.limits):.0f} degrees beyond its limits",
+            "raised": f"a foot comes {self.raised:.2f} legs less near to the ground than the source's, or nearer",
+            "paired": f"{100 * (1.0 - self.paired):.0f} % of the feet step with no foot of the source",
         }
         return [phrases[name] for name, factor in self.factors.items() if factor < MIN_GOOD_FACTOR]
 
@@ -112,6 +123,8 @@ class Quality:
             "path": self.path,
             "stance": self.stance,
             "limits": self.limits,
+            "raised": self.raised,
+            "paired": self.paired,
         }
 
 
@@ -168,6 +181,8 @@ def measure_quality(
         path=_path_ratio(motion, stepping),
         stance=_stance_likeness(motion, stepping.pairs, source, contacts, rises, floor),
         limits=_limit_excess(motion, limits),
+        raised=_raised(motion, stepping.pairs, source, rises, floor),
+        paired=len(stepping.pairs) / stepping.num_feet if stepping.pairs and stepping.num_feet else 1.0,
     )
 
 
@@ -284,6 +299,24 @@ def _stance_likeness(
             swing = heights.min(axis=0)[~stands]
             shares.append(float((swing > 0.2 * min(FLOAT_LEGS * leg, max(np.percentile(swing, 90), 1e-6))).mean()))
     return float(np.mean(shares)) if shares else 0.0
+
+
+def _raised(motion: Motion, pairs: Sequence[FootPair], source: Motion, rises: dict[str, float], floor: float) -> float:
+    """Legs by which the lowest height of a foot of B above the floor differs from that of its partner."""
+    if not pairs:
+        return 0.0
+    source_lows = np.array([np.percentile(fk(source).points(pair.source)[..., 1].min(axis=1), 5) for pair in pairs])
+    source_lows = (source_lows - source_lows.min()) / leg_length(source.skeleton)
+    pose = fk(motion)
+    lows = np.array(
+        [
+            np.percentile(np.min([h - rises.get(p.name, 0.0) for p, h in _heights(pose, pair.foot)], axis=0), 5)
+            for pair in pairs
+        ]
+    )
+    # A whole body that floats is seen by its stances.
+    lows = (lows - max(floor, float(lows.min()))) / leg_length(motion.skeleton)
+    return float(np.abs(np.maximum(lows, 0.0) - source_lows).max())
 
 
 def _heights(pose: Any, foot: Sequence[Point]) -> list[tuple[Point, Array]]:

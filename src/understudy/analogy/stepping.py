@@ -127,6 +127,8 @@ class Stepping:
     """Metres that B travels per metre of A."""
     pairs: tuple[FootPair, ...]
     """Each foot of B that steps, with the foot of A that it steps with."""
+    num_feet: int = 0
+    """The number of B's feet, with those that step with no foot of A."""
     notes: tuple[str, ...] = ()
 
     @property
@@ -283,6 +285,7 @@ def step(
         contacts=tuple(sorted(plants, key=lambda contact: contact.start)),
         ratio=ratio,
         pairs=tuple(pairs),
+        num_feet=len(feet_of(motion.skeleton, points)),
         notes=tuple(notes),
     )
 

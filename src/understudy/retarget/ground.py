@@ -63,6 +63,9 @@ def contact_constraints(
             carrying.append(contact)
         elif contact.on == "floor":
             constraints.append(_footplant(context, contact, rises[index], anchor=index in anchors, fixed=fixed))
+            lifted = _anchor_end(contacts, anchors, index) if context.share is not None else None
+            if lifted is not None and contact.velocity is None:
+                constraints.append(_still_after(context, contact, rises[index], lifted, fixed=fixed))
         elif contact.on == "hold":
             constraints.append(SamePlace(point=_point_ref(context, contact), **_span(contact)))
         else:
@@ -221,6 +224,25 @@ def _footplant(context: ContactContext, contact: Contact, rise: float, *, anchor
     if anchor and fixed:
         return Place(point=point_ref, target=np.array([place[0], height, place[2]]), **span)
     return SamePlace(point=point_ref, height=height, **span)
+
+
+def _anchor_end(contacts: Sequence[Contact], anchors: set[int], index: int) -> float | None:
+    """Seconds at which the last anchor on the limb of a contact lifts while the contact still stands; None if none."""
+    if index in anchors:
+        return None
+    contact, limbs = contacts[index], [side(c.point.joint) or c.point.joint for c in contacts]
+    same = [contacts[i] for i in anchors if limbs[i] == limbs[index]]
+    ends = [anchor.end for anchor in same if anchor.start <= contact.end and contact.start <= anchor.end]
+    return max(ends) if ends and max(ends) < contact.end else None
+
+
+def _still_after(context: ContactContext, contact: Contact, rise: float, start: float, *, fixed: bool) -> Constraint:
+    """A point of a foot that changes size stands still once the point that held the foot has lifted."""
+    assert contact.place is not None
+    later = replace(contact, start=start)
+    place = contact.place if fixed else scaled_places(contact.place, context.ratio, context.floor)
+    height = float(context.floor.heights(place)) + rise
+    return SamePlace(point=_point_ref(context, contact), height=height, **_plant_span(context, later))
 
 
 def _attach(context: ContactContext, contact: Contact, contexts: Sequence[ContactContext]) -> Constraint:
