@@ -90,7 +90,7 @@ def analogy(
         """The score of an attempt, before its feet are planted."""
         draft = _Draft.of(inputs, candidate, contacts, tempo)
         drafts[id(candidate)] = draft
-        return candidate.score * draft.quality(inputs, draft.stepping.motion).score
+        return candidate.score * draft.quality(inputs, draft.stepping.motion, posed=bool(poses)).score
 
     attempts = inputs.attempts(level_poses, tuple(places), judge)
     best = max(attempts, key=judge)
@@ -118,9 +118,9 @@ class _Draft:
         )
         return _Draft(timed=timed, level=level, stepping=_step(inputs, level, timed, attempt))
 
-    def quality(self, inputs: Preparation, motion: Motion) -> Quality:
-        """What a viewer sees of a motion made from this draft."""
-        return measure_quality(
+    def quality(self, inputs: Preparation, motion: Motion, *, posed: bool) -> Quality:
+        """What a viewer sees of a motion made from this draft; given poses say which feet are held up."""
+        quality = measure_quality(
             motion,
             self.stepping,
             self.timed.source,
@@ -130,6 +130,7 @@ class _Draft:
             floor=self.timed.floor,
             limits=inputs.limits,
         )
+        return replace(quality, raised=0.0) if posed else quality
 
 
 def _finish(
@@ -144,7 +145,7 @@ def _finish(
     timed, stepping = draft.timed, draft.stepping
     solution, raw = _plant_feet(inputs, draft, poses) if inputs.settings.clean else (None, stepping.motion)
     motion = stepping.motion if solution is None else replace(solution.motion, name=inputs.body.name)
-    quality = draft.quality(inputs, motion)
+    quality = draft.quality(inputs, motion, posed=bool(poses))
     return Analogy(
         motion=motion,
         quality=quality,
