@@ -28,6 +28,7 @@ from understudy.figure.contacts import (
     MAX_STEP_ON_FLOOR_LEGS,
     Contact,
     Creep,
+    Detection,
     contact_points,
     find_creeps,
     held_frames,
@@ -138,16 +139,17 @@ class _PlantSpan(_Span):
     slack: float
 
 
-PLANT_SLACK_LEGS = 5e-4
-"""The distance, in leg lengths of the target, by which a planted point may shake: 0.4 mm for an adult."""
+MAX_PLANT_SLACK_LEGS = 5e-4
+"""Largest distance, in leg lengths of the target, by which a planted point may shake: 0.4 mm for an adult."""
 
 
 def _plant_span(context: ContactContext, contact: Contact) -> _PlantSpan:
-    """The time of a footplant, and the shaking that it leaves in the point.
+    """The time of a footplant, and the shaking that it leaves in the point: at most the source's own.
 
     A foot that is held more closely than it was captured passes its shaking on to a straight knee, many times as large.
     """
-    return {**_span(contact), "slack": PLANT_SLACK_LEGS * leg_length(context.target)}
+    strays = 4.0 * (1.0 - contact.confidence) * Detection().radius
+    return {**_span(contact), "slack": min(strays, MAX_PLANT_SLACK_LEGS) * leg_length(context.target)}
 
 
 def contact_name(contact: Contact) -> str:

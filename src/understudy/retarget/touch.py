@@ -45,7 +45,7 @@ NEAR_HANDS_ARMS, FAR_HANDS_ARMS = 0.3, 0.6
 LANDMARKS = ("head", "hips", "left_upper_leg", "right_upper_leg", "left_lower_leg", "right_lower_leg")
 """The roles of joints to which a hand keeps its distance. Several of them say where along a part the hand is."""
 
-NEAR_LANDMARK_ARMS, FAR_LANDMARK_ARMS = 0.35, 0.4
+NEAR_LANDMARK_ARMS, FAR_LANDMARK_ARMS = 0.3, 0.45
 """The same for the distance of a wrist to a landmark: nearer than the first, the fingers reach it."""
 
 LANDMARK_TOLERANCE_ARMS = 0.15
@@ -57,7 +57,7 @@ SURFACE_WEIGHT, STAY_WEIGHT = 0.3, 0.1
 NUM_MOVE_STEPS = 2
 """Gauss-Newton steps for the move of a hand; distances to landmarks are nearly linear in it."""
 
-SMOOTHING_SECONDS = 0.08
+SMOOTHING_SECONDS = 0.12
 """Standard deviation of the Gaussian window that smooths how the hands are moved."""
 
 MIN_MOVE_LEGS = 1e-3
