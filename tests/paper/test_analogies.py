@@ -443,8 +443,8 @@ def test_bad_input_is_refused_with_what_to_try(walk: Motion, march: Motion, case
         march_dog(walk, march, settings=Settings(eigenvectors=6))
 
 
-def test_a_pose_on_two_feet_may_hold_the_others_up() -> None:
+def test_a_pose_on_two_feet_may_hold_the_others_up(cases: ModuleType) -> None:
     """Feet that a given pose holds up are no fault: the dog that marches on two feet does not score as a broken one."""
-    result = cases().dog_march_upright()
+    result = cases.dog_march_upright()
     assert result.quality.raised == 0.0
     assert result.score > 0.2
