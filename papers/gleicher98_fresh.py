@@ -18,7 +18,7 @@ from understudy.retarget.driver import morph, naive, retarget
 from understudy.retarget.plan import Options
 
 WALKS = ("07_05", "16_47", "35_28")
-"""Walks of three people, drawn from those of the analogies that are fresh."""
+"""Walks of three people, picked by hand from those of the analogies that are fresh."""
 
 MORPHS = ("07_05", "105_33")
 """A walk, and a styled walk of another person."""
