@@ -139,8 +139,8 @@ class _PlantSpan(_Span):
     slack: float
 
 
-MAX_PLANT_SLACK_LEGS = 5e-4
-"""Largest distance, in leg lengths of the target, by which a planted point may shake: 0.4 mm for an adult."""
+MAX_PLANT_SLACK_LEGS = 3e-4
+"""Largest distance, in leg lengths of the target, by which a planted point may shake: 0.3 mm for an adult."""
 
 
 def _plant_span(context: ContactContext, contact: Contact) -> _PlantSpan:
@@ -397,7 +397,7 @@ def lift_toes(context: ContactContext, contacts: Sequence[Contact]) -> Motion:
     rotations = start.rotations.copy()
     pose = fk(start)
     for mover, point in toes.items():
-        bent = _bend_up(context, pose, mover, point, footplants)
+        bent = _bend_up(context, pose, mover, point, footplants, is_undriven=mover in bendable)
         if bent is not None:
             parent = pose.rotations[:, target.parents[mover]]
             rotations[:, mover] = multiply(conjugate(parent), multiply(bent, pose.rotations[:, mover]))
@@ -409,7 +409,13 @@ MAX_SAME_TOE_RATIO = 1.02
 
 
 def _bend_up(
-    context: ContactContext, pose: Pose, mover: int, point: _FloorPoint, footplants: Sequence[Contact]
+    context: ContactContext,
+    pose: Pose,
+    mover: int,
+    point: _FloorPoint,
+    footplants: Sequence[Contact],
+    *,
+    is_undriven: bool,
 ) -> Array | None:
     """(F, 4) world rotations of a toe that lift its tip to its floor, where the foot will stand; None for a toe that
     hangs from no planted point."""
@@ -424,7 +430,7 @@ def _bend_up(
     source = context.source.skeleton
     beyond = [tip for tip in point.sources if _is_beyond(source, nearest.point, tip)]
     lengths = [_rest_distance(source, nearest.point, tip) for tip in beyond]
-    if own_length < MAX_SAME_TOE_RATIO * context.ratio * max(lengths, default=0.0):
+    if not is_undriven and own_length < MAX_SAME_TOE_RATIO * context.ratio * max(lengths, default=0.0):
         # A toe no longer than the source's leads no deeper.
         return None
     lowest = _floor_plant(context, footplants)

@@ -81,6 +81,8 @@ def head_path(motion: Motion) -> Array | None:
 def steady_head(motion: Motion, path: Array, leg: float, onset: Array | None = None) -> Motion:
     """A motion whose head is no faster than on a path: its spine and neck make up for the difference.
 
+    A body that changes its size stays as it is.
+
     Args:
         motion: The motion.
         path: (F, 3) metres: how the head should move. Only its fast part counts, wherever it is.
@@ -88,7 +90,7 @@ def steady_head(motion: Motion, path: Array, leg: float, onset: Array | None = N
         onset: (F,) how much of the change is made at each frame; all of it if not given.
     """
     head, joints = roles(motion.skeleton).get("head"), free_spine(motion.skeleton)
-    if head is None or not joints or motion.num_frames < 4:
+    if head is None or not joints or motion.num_frames < 4 or motion.offsets is not None:
         return motion
     pose = pose_of(motion, [head])
     own = pose.positions[:, pose.skeleton.index[motion.skeleton.names[head]]]
@@ -126,7 +128,7 @@ def _moved_head(motion: Motion, pose: Pose, joints: list[int], head: Array, chan
     place = {joint: pose.skeleton.index[skeleton.names[joint]] for joint in (int(parents[joints[0]]), *joints)}
     levers = head[:, None] - pose.positions[:, [place[joint] for joint in joints]]
     squares = np.einsum("fki,fki->f", levers, levers)[:, None, None] * np.eye(3)
-    matrix = (1.0 + STIFFNESS_ALONG_SPINE) * squares - np.einsum("fki,fkj->fij", levers, levers)
+    matrix = (1.0 + STIFFNESS_ALONG_SPINE) * squares - np.einsum("fki,fkj->fij", levers, levers) + 1e-9 * np.eye(3)
     turns = cross(levers, np.linalg.solve(matrix, change[..., None])[:, None, :, 0])
     old = {joint: pose.rotations[:, place[joint]] for joint in place}
     new = dict(old)
