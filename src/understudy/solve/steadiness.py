@@ -39,7 +39,7 @@ MIN_EXCESS_LEGS = 1e-5
 STIFFNESS_ALONG_SPINE = 0.1
 """The relative cost that keeps the spine from turning far for a difference along itself."""
 
-SHARED_SECONDS = 0.08
+SHARED_SECONDS = 0.03
 """The root may share changes of a planted point over a shorter time than this."""
 
 ONSET_SECONDS, SHARE_SECONDS = 0.05, 0.3
