@@ -31,6 +31,7 @@ SHORTFALLS = {
     "tests/unit/test_metrics_defects.py::test_rigid_motion_of_the_world_changes_nothing[slide]": METRIC,
     "tests/unit/test_studio_workshop_live.py::test_a_dragged_hand_arrives_and_the_live_result_is_close_to_the_full_one": AGREEMENT,
     "tests/real/test_papers_real.py::test_configurations_of_lommers": SPEED,
+    "tests/real/test_papers_real.py::test_walks": ENERGY,
     "tests/real/test_transfer_real.py::test_humans_of_any_rig_do_the_same[xsens-back]": NECK,
     "tests/real/test_transfer_real.py::test_a_dog_and_a_human_play_each_other[dog on human-stance]": SPEED,
     "tests/real/test_metrics_real.py::test_a_sound_result_on_another_structure_reads_good[02_01]": EXACT,
