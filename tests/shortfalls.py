@@ -18,6 +18,7 @@ DIGIT = "the last digit of a number depends on the process"
 
 SHORTFALLS = {
     "tests/property/test_neutral_pose_properties.py::test_a_retarget_does_not_depend_on_joint_frames": AGREEMENT,
+    "tests/property/test_metamorphic.py::test_the_solve_adds_no_difference[helpers added-source]": TOUCH,
     "tests/property/test_retarget_properties.py::test_the_frame_rate_does_not_matter[run]": AGREEMENT,
     "tests/unit/test_stream.py::test_windows_agree_with_the_whole_solve": AGREEMENT,
     "tests/unit/test_stream.py::test_contacts_are_found_as_frames_arrive": AGREEMENT,
