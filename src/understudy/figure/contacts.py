@@ -87,7 +87,7 @@ class Detection:
     """Share of a point's fast speed below which it is at rest too: a running foot never stands quite still."""
     release: float = 2.0
     """Factor on the rest speed that a point may reach between two moments of rest within one contact."""
-    radius: float = 0.012
+    radius: float = 0.007
     """Leg lengths that a point may move from its place and still stay there."""
     window: float = 0.06
     """Seconds over which speed is measured."""
@@ -346,19 +346,32 @@ def find_creeps(
     slow &= paths[..., 1] < lowest + MAX_CREEP_HEIGHT_LEGS * leg
     shortest, creeps = max(round(MIN_CREEP_SECONDS * fps), 2), []
     for column, point in enumerate(points):
-        held = np.zeros(motion.num_frames + 2, bool)
-        for contact in contacts:
-            if contact.point.name == point.name:
-                held[1 + contact.frames(fps, motion.num_frames)] = True
-        for first, last in find_runs(slow[:, column] & ~held[1:-1]):
-            before, after = bool(held[first]), bool(held[last + 2])
+        of_point = [contact for contact in contacts if contact.point.name == point.name]
+        holder = np.full(motion.num_frames + 2, -1)
+        for number, contact in enumerate(of_point):
+            holder[1 + contact.frames(fps, motion.num_frames)] = number
+        for first, last in find_runs(slow[:, column] & (holder[1:-1] < 0)):
+            before, after = holder[first] >= 0, holder[last + 2] >= 0
             if last - first + 1 < shortest and not before and not after:
                 continue
             frames = np.arange(first - before, last + 1 + after)
-            for piece in _cut_path(paths[frames, column], MAX_CREEP_LEGS * leg):
-                some = frames[piece]
-                creeps.append(Creep(point=point, times=motion.times[some], path=paths[some, column]))
+            places = [of_point[holder[i]].place if is_held else None
+                      for i, is_held in ((first, before), (last + 2, after))]  # fmt: skip
+            path = _joined_path(paths[frames, column], *places)
+            for piece in _cut_path(path, MAX_CREEP_LEGS * leg):
+                creeps.append(Creep(point=point, times=motion.times[frames[piece]], path=path[piece]))
     return creeps
+
+
+def _joined_path(path: Array, start: Array | None, end: Array | None) -> Array:
+    """(n, 3) a path with an evenly changing shift, so that it begins and ends at given places (3,)."""
+    if start is None and end is None:
+        return path
+    shifts = [path[0] if start is None else start, path[-1] if end is None else end] - path[[0, -1]]
+    shifts = shifts[[1, 1]] if start is None else shifts[[0, 0]] if end is None else shifts
+    share = np.linspace(0.0, 1.0, len(path))[:, None]
+    joined: Array = path + (1.0 - share) * shifts[0] + share * shifts[1]
+    return joined
 
 
 def _mean_speeds(paths: Array, fps: float, seconds: float) -> Array:

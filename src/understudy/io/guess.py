@@ -334,18 +334,24 @@ def _guess_unit(body: _Body, positions: Array) -> tuple[float, str]:
     return UNITS[name], reason
 
 
+REFERENCE_LEAP_RATIO, NUM_FRAMES_AFTER_LEAP = 8.0, 5
+"""Ratio of the step from a reference pose to the steps between that many frames after it at which it is a leap."""
+
+
 def find_reference_frame(motion: Motion) -> int | None:
     """The index of a frame that shows a reference pose and does not belong to the movement, or None.
 
     CMU's BVH files begin with one: most joints are in the rest pose, and the pose changes far more from it to the next
-    frame than between any other frames.
+    frame than between the frames after it. A leap later on, as of a somersault or a fault of the capture, does not
+    matter.
     """
     if motion.num_frames < 4 or motion.skeleton.num_joints < 2:
         return None
     early = motion.rotations[: 4 * NUM_SAMPLED_FRAMES]
     steps = angle_between(early[:-1], early[1:]).mean(axis=1)
     at_rest = float(median(angle_between(early[0], motion.skeleton.rest)[1:])) < np.radians(1.0)
-    leaps = steps[0] > np.radians(3.0) and steps[0] > 1.2 * steps[1:].max()
+    later = min(1.2 * steps[1:].max(), REFERENCE_LEAP_RATIO * steps[1 : 1 + NUM_FRAMES_AFTER_LEAP].max())
+    leaps = steps[0] > np.radians(3.0) and steps[0] > later
     return 0 if leaps and at_rest else None
 
 

@@ -112,8 +112,7 @@ def _creep_constraint(context: ContactContext, creep: Creep, target: Point, cont
         times=creep.times,
         start=start,
         end=end,
-        weight=CREEP_WEIGHT if held is None else 10.0 * CREEP_WEIGHT,
-        priority=0 if held is None else -1,
+        weight=CREEP_WEIGHT,
         soft=True,
         name=f"{context.actor} {creep.point.name} creeps {start:.2f}-{end:.2f} s".strip(),
     )
