@@ -188,3 +188,27 @@ def test_there_and_back_is_nearly_the_start() -> None:
     moved = angle_between(there.rotations, walk().rotations).max()
     assert moved > 5e-3
     assert angle_between(back.rotations, walk().rotations).max() < 0.1
+
+
+@pytest.mark.parametrize("degrees", [178.0, -125.0, 90.0])
+def test_thighs_that_turn_around_themselves_do_not_matter(degrees: float) -> None:
+    """Captured thighs turn about their own line from one frame to the next where legs are straight: nobody sees it."""
+    plain = walk()
+    body = plain.skeleton
+    # As in a file without kinds of joints.
+    skeleton = Skeleton(names=body.names, parents=body.parents, offsets=body.offsets, rest=body.rest, ends=body.ends)
+    plain = plain.derived(skeleton=skeleton)
+    thigh = skeleton.index["LeftUpLeg"]
+    below = int(np.flatnonzero(skeleton.parents == thigh)[0])
+    line = skeleton.offsets[below] / np.linalg.norm(skeleton.offsets[below])
+    turn, rotations = from_axis_angle(line, np.radians(degrees)), plain.rotations.copy()
+    for some in (slice(25, 40), slice(61, 75)):
+        rotations[some, thigh] = multiply(rotations[some, thigh], turn)
+        rotations[some, below] = multiply(conjugate(turn), rotations[some, below])
+    turned = plain.derived(rotations=rotations)
+    assert np.abs(fk(turned).positions - fk(plain).positions).max() < 1e-12
+    options = Options(limits=False)
+    results = []
+    for motion in (plain, turned):
+        results.append(retarget(motion, scale={"legs": 1.4}, contacts=scene().contacts, options=options).motion)
+    assert np.abs(fk(results[0]).positions - fk(results[1]).positions).max() < 1e-3

@@ -144,6 +144,9 @@ def test_a_reference_pose_in_front_is_found() -> None:
     assert find_reference_frame(first) == 0
     assert find_reference_frame(first[1:]) is None
     assert find_reference_frame(first[:3]) is None
+    fault = first.rotations.copy()
+    fault[20] = multiply(fault[20], from_axis_angle([0.0, 1.0, 0.0], 3.0))
+    assert find_reference_frame(replace(first, rotations=fault)) == 0
 
 
 def test_a_start_from_rest_is_no_reference_pose() -> None:

@@ -71,10 +71,11 @@ def test_pruning_keeps_positions_of_any_body(
         )
 
 
+@pytest.mark.parametrize("is_turned", [False, True])
 def test_derivatives_match_central_differences(
-    make_skeleton: Callable, make_motion: Callable, rng: np.random.Generator
+    is_turned: bool, make_skeleton: Callable, make_motion: Callable, rng: np.random.Generator
 ) -> None:
-    """The chain rule goes through points, rotations and two actors."""
+    """The chain rule goes through points, rotations and two actors, in the joints' own frames or in others."""
     actors = tuple(Actor(motion=make_motion(make_skeleton(rng, 8), rng, 3), name=name) for name in ("a", "b"))
     constraints = (
         Place(point=PointRef(point="tip", actor="b"), target=rng.normal(size=3)),
@@ -83,6 +84,10 @@ def test_derivatives_match_central_differences(
         PoseConstraint(posed=(PointRef(point="joint5", actor="b"),), rotations=exp(rng.normal(size=(1, 3)))),
     )
     sample, zero = posed(Problem(actors=actors, constraints=constraints))
+    if is_turned:
+        turns = [exp(rng.normal(size=(*body.motion.rotations.shape[:2], 3))) for body in sample.bodies]
+        bodies = (replace(body, frame_turns=turn) for body, turn in zip(sample.bodies, turns, strict=True))
+        sample = replace(sample, bodies=tuple(bodies))
     d = zero + 0.2 * rng.normal(size=zero.shape)
     evaluation, step = sample.evaluate(d), 1e-6
     for which, rows in enumerate(evaluation.rows):

@@ -64,6 +64,9 @@ class Contact:
 MIN_STEP_RADII = 3.0
 """Least distance of two places, in radii, for a move from one to the other to count as a step."""
 
+MAX_STRAY_RADII = 2.0
+"""Greatest distance, in radii, that a point may stray between two rests in one place that are one contact."""
+
 LOW_PERCENTILE = 5.0
 """Percentile of the heights of the ball of a foot that is taken as its height in stance."""
 
@@ -299,7 +302,8 @@ def _apart(
         if out and a - out[-1][1] < gap:
             c, d = out[-1]
             whole = path[c : b + 1]
-            if _length(whole - median(whole)).max() < 1.25 * radius:
+            same = _length(median(path[c : d + 1]) - median(path[a : b + 1])) < radius
+            if same and _length(whole - median(whole)).max() < MAX_STRAY_RADII * radius:
                 out[-1] = (c, b)
                 continue
             missing = gap - (a - d)

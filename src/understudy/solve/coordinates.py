@@ -38,6 +38,9 @@ class Body:
     """The joints that may rotate; None for all movable joints."""
     root_moves: bool = True
     """Whether the root may move."""
+    frame_turns: Array | None = None
+    """(F, J, 4) the frames in which rotations of each joint are counted, in the joint's own frame; None if all are
+    counted in the joints' own frames. They differ where the frame of a joint jumps (`steady_frames`)."""
 
     def __repr__(self) -> str:
         return f"<Body with {self.num_coordinates} coordinates>"
@@ -112,6 +115,8 @@ class Body:
             coordinates = displacement[part, self.num_shifts :]
             for count, joints, first in self._groups:
                 angles = coordinates[:, first[:, None] + np.arange(count)]
+                if self.frame_turns is not None and count != 2:
+                    angles = self._in_joint_frames(angles, joints, self.frame_turns[part, joints])
                 if count == 3:
                     rotation = exp(angles)
                 elif count == 1:
@@ -126,9 +131,22 @@ class Body:
         root, rotations = self.moved(displacement)
         return Posture(body=self, displacement=displacement, root=root, local=rotations)
 
+    def _in_joint_frames(self, angles: Array, joints: np.ndarray, turns: Array) -> Array:
+        """Rotation vectors (n, j, 3) or angles (n, j, 1) of joints (j,), given in frames turned by (n, j, 4), in the
+        joints' own frames. A hinge has one axis, and only the sign of its angle can change."""
+        if angles.shape[-1] == 3:
+            return rotate(turns, angles)
+        axes = self.skeleton.axes[joints, 0]
+        return angles * np.where(np.einsum("nji,ji->nj", rotate(turns, axes), axes) < 0.0, -1.0, 1.0)[..., None]
+
     def with_motion(self, motion: Motion) -> Body:
-        """The same body with another motion of its skeleton; cached properties of the skeleton are kept."""
+        """The same body with another motion of its skeleton, frame by frame near to its own; cached properties of the
+        skeleton are kept."""
         return unchecked(self, MOTION_INDEPENDENT, motion=motion)
+
+    def with_steady_frames(self) -> Body:
+        """The body with rotations counted in frames that do not jump."""
+        return unchecked(self, MOTION_INDEPENDENT, motion=self.motion, frame_turns=steady_frames(self.motion))
 
     @property
     def posture(self) -> Posture:
@@ -145,6 +163,8 @@ class Body:
     def at(self, frames: np.ndarray) -> Body:
         """The body at some frames (N,); cached world positions are reused."""
         body = self.with_motion(self.motion[frames])
+        if self.frame_turns is not None:
+            body.__dict__["frame_turns"] = self.frame_turns[frames]
         if "world" in self.__dict__:
             body.__dict__["world"] = tuple(array[frames] for array in self.world)
         return body
@@ -174,8 +194,13 @@ class Body:
             columns = first[:, None] + np.arange(count)
             if count == 3:
                 out[:, columns] = np.swapaxes(right_jacobian(coordinates[:, columns]), -1, -2)
+                if self.frame_turns is not None:
+                    out[:, columns] = rotate(self.frame_turns[:, joints, None], out[:, columns])
             elif count == 1:
                 out[:, columns] = self.skeleton.axes[joints, :1]
+                if self.frame_turns is not None:
+                    ones = np.ones((len(out), len(joints), 1))
+                    out[:, columns] *= self._in_joint_frames(ones, joints, self.frame_turns[:, joints])[..., None]
             else:
                 # The first axis is rotated back by the angle about the second.
                 first_axis, second_axis = self.skeleton.axes[joints, 0], self.skeleton.axes[joints, 1]
@@ -205,8 +230,41 @@ def make_rest_body(skeleton: Skeleton, joints: tuple[int, ...] | None = None, ro
     return body
 
 
-MOTION_INDEPENDENT = ("joints", "root_moves", "joint_of", "names", "_groups", "base_axes")
-"""The attributes of a body that do not depend on its motion."""
+MOTION_INDEPENDENT = ("joints", "root_moves", "frame_turns", "joint_of", "names", "_groups", "base_axes")
+"""The attributes of a body that do not depend on its motion, or that a small change of it leaves as they are."""
+
+MIN_JUMP_RADIANS, MIN_JUMP_RATIO, JUMP_WINDOW_FRAMES = np.radians(20.0), 4.0, 4
+"""The frame of a joint jumps where it turns by more than this from one frame to the next, and by more than this many
+times as much as it usually does within the window before and after."""
+
+
+def steady_frames(motion: Motion) -> Array | None:
+    """(F, J, 4) the frames in which rotations of joints are counted, in the joints' own frames; None if none jumps.
+
+    Captured thighs turn half around themselves from one frame to the next where the leg is straight: nobody sees it. A
+    smooth displacement that is counted in the frame of such a joint would jump in the world. So the frames in which it
+    is counted turn back by every jump.
+    """
+    cosines = np.abs(np.einsum("fji,fji->fj", motion.rotations[1:], motion.rotations[:-1]))
+    if cosines.size == 0 or cosines.min() > np.cos(0.5 * MIN_JUMP_RADIANS):
+        return None
+    _, rotations = forward(motion.skeleton, motion.root, motion.rotations, motion.offsets)
+    steps = multiply(conjugate(rotations[:-1]), rotations[1:])
+    angles = 2.0 * np.arccos(np.minimum(np.abs(steps[..., 0]), 1.0))
+    around = [shifted(angles, k) for k in range(-JUMP_WINDOW_FRAMES, JUMP_WINDOW_FRAMES + 1)]
+    jumps = (angles > MIN_JUMP_RADIANS) & (angles > MIN_JUMP_RATIO * np.median(around, axis=0))
+    if not jumps.any():
+        return None
+    turns = np.zeros(rotations.shape)
+    turns[..., 0] = 1.0
+    for frame, joint in np.argwhere(jumps):
+        turns[frame + 1 :, joint] = multiply(conjugate(steps[frame, joint]), turns[frame, joint])
+    return turns
+
+
+def shifted(values: Array, count: int) -> Array:
+    """Values (n, ...) of `count` places later, the last or first ones repeated."""
+    return values[np.clip(np.arange(len(values)) + count, 0, len(values) - 1)]
 
 
 @record
@@ -241,7 +299,8 @@ class Posture:
     @cached
     def local_axes(self) -> Array:
         """(F, R, 3) the axis of each rotation coordinate, in the frame of its joint."""
-        if JointKind.UNIVERSAL not in self.body.skeleton.kinds and not self.displacement.any():
+        constant = JointKind.UNIVERSAL not in self.body.skeleton.kinds and self.body.frame_turns is None
+        if constant and not self.displacement.any():
             return np.broadcast_to(self.body.base_axes, (len(self.displacement), len(self.body.joint_of), 3))
         return self.body.local_axes(self.displacement)
 

@@ -178,7 +178,8 @@ class Problem:
             rotations = actor.motion.rotations[:, indices]
             motion = actor.motion.derived(skeleton=skeleton, rotations=rotations, offsets=offsets)
             joints = tuple(int(np.searchsorted(indices, j)) for j in sorted(self.movable_joints(number)))
-            bodies.append(make_rest_body(skeleton, joints, actor.moves and actor.root_moves).with_motion(motion))
+            body = make_rest_body(skeleton, joints, actor.moves and actor.root_moves).with_motion(motion)
+            bodies.append(body.with_steady_frames())
         return tuple(bodies)
 
     def movable_joints(self, number: int) -> set[int]:

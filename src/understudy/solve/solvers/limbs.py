@@ -19,7 +19,7 @@ from understudy.base.records import cached, distinct, record, unchecked
 from understudy.constraints.base import Constraint, ConstraintInput, PointRef, Relation, Residuals, Unit, repeat_frames
 from understudy.figure.kinematics import pose_of
 from understudy.figure.limbs import first_of_limb, limb_joints
-from understudy.solve.coordinates import Body, make_rest_body
+from understudy.solve.coordinates import MOTION_INDEPENDENT, Body, make_rest_body
 from understudy.solve.evaluation import ProblemAtFrames
 from understudy.solve.problem import Problem
 from understudy.solve.steadiness import fast_part
@@ -45,7 +45,7 @@ MIN_LINE_METRES, MAX_RIGID_METRES = 0.01, 1e-4
 """Two held points that are nearer than the first show no rotation of their foot. Two whose distance varies by more than
 the second are not on one bone."""
 
-SLOW_WEIGHT = 3e-4
+SLOW_WEIGHT = 3e-3
 """The factor on the weight of soft constraints in the last level, whose stiffness is high."""
 
 
@@ -160,7 +160,8 @@ def _part(body: Body, used: np.ndarray) -> Body:
     if used.all():
         return body
     joints = sorted({int(joint) for joint in body.joint_of[used[body.num_shifts :]]})
-    return make_rest_body(body.skeleton, tuple(joints), False).with_motion(body.motion)
+    part = make_rest_body(body.skeleton, tuple(joints), False)
+    return unchecked(part, MOTION_INDEPENDENT, motion=body.motion, frame_turns=body.frame_turns)
 
 
 def limb_coordinates(problem: Problem) -> np.ndarray:
