@@ -613,12 +613,8 @@ def _candidates(context: ContactContext, footplants: Sequence[Contact]) -> list[
     correspondence = context.alignment.correspondence
     parts, depths = _source_parts(correspondence), _sole_depths(context.target, list(planted.values()))
     candidates: list[_FloorPoint] = []
-    # Helper bones are no part of the body, wherever they point; the ends of bones are.
-    helpers = {j for j in leaf_helpers(context.target) if not is_end_bone(context.target, j)}
     for point in _outline(context.target):
         pair = _nearest_pair(correspondence, "target", point.joint)
-        if context.target.index[point.joint] in helpers:
-            continue
         if pair is not None and point.name not in planted and point.name not in rigid:
             sources, depth = tuple(parts.get(pair.source, ())), depths.get(point.name, 0.0)
             plant, plant_depth = _carrying_plant(context, footplants, point), 0.0
@@ -727,9 +723,17 @@ def _outline(skeleton: Skeleton) -> list[Point]:
 
 
 def _distinct_points(skeleton: Skeleton) -> list[Point]:
-    """The joints and ends of a body, without joints that coincide with their parent."""
-    joints = [Point(name=name, joint=name) for name, length in zip(skeleton.names, skeleton.lengths) if length > 1e-6]
-    return [*joints, *skeleton.ends]
+    """The joints and ends of a body, without joints that coincide with their parent.
+
+    Helper bones are no part of the body, wherever they point; the ends of bones are.
+    """
+    helpers = {skeleton.names[j] for j in leaf_helpers(skeleton) if not is_end_bone(skeleton, j)}
+    joints = [
+        Point(name=name, joint=name)
+        for name, length in zip(skeleton.names, skeleton.lengths)
+        if length > 1e-6 and name not in helpers
+    ]
+    return [*joints, *(end for end in skeleton.ends if end.joint not in helpers)]
 
 
 def _scaled_heights(context: ContactContext, points: Sequence[Point], lowest: Contact) -> Array:
