@@ -139,10 +139,18 @@ class PairTree:
 
     @cached
     def _partner_limbs(self) -> list[tuple[int, int]]:
-        """Indices of limbs that are left-right partners on the target."""
+        """Indices of limbs that are left-right partners on the target.
+
+        Fingers and toes, which hang from limbs, are left out: how a hand is turned does not show where a body faces.
+        """
         partner = main_partners(self.correspondence.target)
         index = self.correspondence.target.index
-        tops = {index[run[0].target[0]]: number for number, run in enumerate(self.limbs)}
+        on_trunk = [
+            number
+            for number, run in enumerate(self.limbs)
+            if (parent := self.parents[run[0]]) is None or not self.is_sided(parent)
+        ]
+        tops = {index[self.limbs[number][0].target[0]]: number for number in on_trunk}
         return [(n, tops[int(partner[j])]) for j, n in tops.items() if int(partner[j]) in tops and partner[j] > j]
 
     @cached
