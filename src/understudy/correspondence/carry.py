@@ -48,6 +48,7 @@ from understudy.correspondence.hinge import (
     hinge_groups,
     limb_bones,
     remove_full_turns,
+    smooth_step,
     split_bends,
     turn_hinges,
     turn_planes,
@@ -230,8 +231,8 @@ def find_chords(tree: PairTree, anchors: tuple[Sequence[int], Sequence[int]]) ->
         anchors: Joints of source and target whose centres follow the same path.
     """
     correspondence = tree.correspondence
-    trunk = next((run for run in tree.limbs[1:] if _is_trunk(tree, run)), None)
-    if trunk is None:
+    trunk = tree.trunk
+    if not trunk:
         return []
     top = _starts(tree, tree.children[trunk[-1]])
     chords = [Chord(pairs=tuple(trunk), start=anchors, end=top)]
@@ -245,15 +246,6 @@ def find_chords(tree: PairTree, anchors: tuple[Sequence[int], Sequence[int]]) ->
         if count:
             chords.append(Chord(pairs=tuple(run[:count]), start=top, end=_starts(tree, [run[count]])))
     return chords
-
-
-def _is_trunk(tree: PairTree, run: Sequence[Pair]) -> bool:
-    return (
-        tree.parents[run[0]] is tree.root
-        and not tree.is_sided(run[0])
-        and len(tree.children[run[-1]]) > 1
-        and all(is_chain(tree.correspondence.target, pair.target) for pair in run)
-    )
 
 
 def _starts(tree: PairTree, pairs: Sequence[Pair]) -> tuple[list[int], list[int]]:
@@ -349,6 +341,10 @@ MAX_HIP_TURN_RADIANS = np.radians(12.0)
 MAX_LEVEL_SINE, MIN_STEEP_SINE = np.sin(np.radians(20.0)), np.sin(np.radians(45.0))
 """Sine of the slope of the source's hip line up to which the pelvis is turned in full, and from which not at all."""
 
+MIN_STANDING_SHARE, MIN_RAISED_SHARE = 0.7, 0.4
+"""Height of a hip above its ankle, as a share of the leg, down to which the pelvis is turned in full, and at which it
+is not turned: a leg that is raised does not stand."""
+
 
 def fit_hip_line(
     rotations: dict[int, Array],
@@ -391,8 +387,10 @@ def fit_hip_line(
     if min(width.min(), wide.min()) < MIN_BONE_METRES:
         return rotations
     wanted = np.arcsin(np.clip(goal / width, -1.0, 1.0)) - np.arcsin(np.clip(across[:, 1] / width, -1.0, 1.0))
-    slope = np.clip((MIN_STEEP_SINE - np.abs(line[:, 1]) / wide) / (MIN_STEEP_SINE - MAX_LEVEL_SINE), 0.0, 1.0)
-    angle = slope * slope * (3.0 - 2.0 * slope) * MAX_HIP_TURN_RADIANS * np.tanh(wanted / MAX_HIP_TURN_RADIANS)
+    share = smooth_step((MIN_STEEP_SINE - np.abs(line[:, 1]) / wide) / (MIN_STEEP_SINE - MAX_LEVEL_SINE))
+    standing = ((rises / legs[0]).min(axis=1) - MIN_RAISED_SHARE) / (MIN_STANDING_SHARE - MIN_RAISED_SHARE)
+    share *= smooth_step(standing)
+    angle = share * MAX_HIP_TURN_RADIANS * np.tanh(wanted / MAX_HIP_TURN_RADIANS)
     axis = cross(across, np.broadcast_to(UP, across.shape))
     turn = from_axis_angle(axis / np.maximum(np.linalg.norm(axis, axis=1, keepdims=True), MIN_BONE_METRES), angle)
     carried = {joint for hip in anchors[1] for joint in target.chain(hip)[:-1]}

@@ -24,6 +24,7 @@ from understudy.base.quaternion import (
     angle_between,
     between,
     conjugate,
+    continuous,
     cross,
     from_axis_angle,
     from_matrix,
@@ -34,7 +35,7 @@ from understudy.base.quaternion import (
     unrotate,
 )
 from understudy.base.records import cached, median, record
-from understudy.figure.kinematics import Pose, fk
+from understudy.figure.kinematics import Pose, fk, pose_of
 from understudy.figure.main_bones import main_bones
 from understudy.figure.measures import UP, facing, is_humanoid, leg_length, rest_pose_fits, rest_pose_kind
 from understudy.figure.motion import Motion, rest_motion
@@ -218,6 +219,55 @@ def _to_local(skeleton: Skeleton, world: Array) -> Array:
     """(J, 4) local rotations of world rotations (J, 4)."""
     parents = np.concatenate([identity(1), world])[skeleton.parents + 1]
     return multiply(conjugate(parents), world)
+
+
+MIN_SOLE_SINE = 0.3
+"""Sine of the angle between the bone of a foot and its shin, or the normal of its sole, from which the two show how the
+foot is turned about its bone."""
+
+
+def turn_feet_back(motion: Motion) -> tuple[Motion, list[str]]:
+    """A motion without the half turns of feet about their own bones, and a note for each foot that had one.
+
+    In some captures a foot jumps by half a turn from one frame to the next, or is turned over all the time: its bone
+    points where it should, but the sole looks up and the toe bends down. The shin shows which side is up.
+    """
+    skeleton, joints = motion.skeleton, roles(motion.skeleton)
+    if not is_humanoid(skeleton) or rest_pose_kind(skeleton) == "no pose":
+        return motion, []
+    notes: list[str] = []
+    rotations = motion.rotations
+    for side in ("left", "right"):
+        foot, toe, shin = (joints.get(f"{side}_{part}") for part in ("foot", "toe", "lower_leg"))
+        if foot is None or toe is None or shin is None or skeleton.kinds[foot] is not JointKind.BALL:
+            continue
+        if skeleton.parents[toe] != foot or skeleton.lengths[toe] < MIN_LENGTH_LEGS * leg_length(skeleton):
+            continue
+        bone = unit(skeleton.offsets[toe])
+        sole = _perpendicular(unrotate(skeleton.rest_world[1][foot], UP), bone)
+        pose = pose_of(motion, [foot])
+        at = [pose.skeleton.index[skeleton.names[joint]] for joint in (foot, shin)]
+        up = _perpendicular(
+            unrotate(pose.rotations[:, at[0]], unit(pose.positions[:, at[1]] - pose.positions[:, at[0]])), bone
+        )
+        cosines = up @ unit(sole)
+        clear = np.flatnonzero(np.abs(cosines) > MIN_SOLE_SINE)
+        if np.linalg.norm(sole) < MIN_SOLE_SINE or not np.any(cosines[clear] < 0.0):
+            continue
+        nearest = np.rint(np.interp(np.arange(motion.num_frames), clear, np.arange(len(clear)))).astype(int)
+        over = cosines[clear[nearest]] < 0.0
+        rotations = rotations.copy() if rotations is motion.rotations else rotations
+        rotations[over, foot] = multiply(rotations[over, foot], np.concatenate([[0.0], bone]))
+        notes.append(
+            f"`{skeleton.names[foot]}` is turned over about its own bone for {over.sum() / motion.fps:.2f} s: "
+            "it is turned back"
+        )
+    return (motion.derived(rotations=continuous(rotations)), notes) if notes else (motion, [])
+
+
+def _perpendicular(vectors: Array, axis: Array) -> Array:
+    """The parts of vectors (..., 3) at right angles to a unit axis (3,)."""
+    return np.asarray(vectors - (vectors @ axis)[..., None] * axis, float)
 
 
 def unit(vectors: Array) -> Array:

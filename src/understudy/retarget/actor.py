@@ -19,6 +19,7 @@ from understudy.base.files import record_opened
 from understudy.base.quaternion import Array, rotate
 from understudy.base.records import record
 from understudy.correspondence.detached import attach, change_parents, describe_detached_feet, find_waist
+from understudy.correspondence.neutral_pose import turn_feet_back
 from understudy.correspondence.pairs import (
     Correspondence,
     CorrespondenceError,
@@ -263,8 +264,9 @@ def _make_actor(
     target_motion = None if target_motion is None else _with_roles(Clip.of(target_motion), target_motion).motion
     if find_waist(motion.skeleton):
         motion = change_parents(motion, attach(motion.skeleton))
+    motion, feet_notes = turn_feet_back(motion)
     source_motion, start, trim_notes = _trim(motion, reading, spec.source)
-    notes = [*_file_notes(clip, spec.source), *trim_notes]
+    notes = [*_file_notes(clip, spec.source), *trim_notes, *(f"{spec.source}: {note}" for note in feet_notes)]
     notes += [f"{spec.source}: {sentence}" for sentence in notes_on_clips(clip)]
     target_name = spec.target or spec.source
     written_clip, target = replace(clip, motion=None), source_motion.skeleton
@@ -280,7 +282,7 @@ def _make_actor(
         if target_clip is None:
             source_motion = change_parents(source_motion, target)
     references = _pose(motion, poses[0], spec.source), _pose(target_motion, poses[1], target_name)
-    target_motion = None if target_motion is None else _without_reference(target_motion)
+    target_motion = None if target_motion is None else turn_feet_back(_without_reference(target_motion))[0]
     if spec.scale is not None:
         target = scale_skeleton(target, spec.scale)
         target_motion = None if target_motion is None else replace(target_motion, skeleton=target)
