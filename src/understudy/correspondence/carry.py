@@ -88,7 +88,7 @@ def transfer_motion(motion: Motion, alignment: Alignment, *, floor: Floor, ratio
     rotations = _target_rotations(pose.rotations, alignment, tree)
     if not alignment.stance:
         rotations = follow_chords(rotations, pose, alignment, tree, (from_bones, to_bones), motion.fps, ratio)
-        rotations = fit_hip_line(rotations, pose, alignment, (from_bones, to_bones), ratio)
+        rotations = fit_hip_line(rotations, pose, alignment, (from_bones, to_bones), motion.fps, ratio)
     groups = split_bends(alignment, tree, hinge_groups(alignment.correspondence), rotations)
     bends = {bend.hinge: bend for bend in find_bends(alignment, tree, groups)}
     rotations = turn_planes(rotations, alignment, list(bends.values()), motion.fps)
@@ -341,9 +341,12 @@ MAX_HIP_TURN_RADIANS = np.radians(12.0)
 MAX_LEVEL_SINE, MIN_STEEP_SINE = np.sin(np.radians(20.0)), np.sin(np.radians(45.0))
 """Sine of the slope of the source's hip line up to which the pelvis is turned in full, and from which not at all."""
 
-MIN_STANDING_SHARE, MIN_RAISED_SHARE = 0.7, 0.4
+MIN_STANDING_SHARE, MIN_RAISED_SHARE = 0.6, 0.3
 """Height of a hip above its ankle, as a share of the leg, down to which the pelvis is turned in full, and at which it
 is not turned: a leg that is raised does not stand."""
+
+HIP_TURN_SECONDS = 0.25
+"""Standard deviation of the Gaussian low-pass filter of how far the pelvis is turned."""
 
 
 def fit_hip_line(
@@ -351,6 +354,7 @@ def fit_hip_line(
     pose: Pose,
     alignment: Alignment,
     anchors: tuple[Sequence[int], Sequence[int]],
+    fps: float,
     ratio: float,
 ) -> dict[int, Array]:
     """World rotations away from the reference pose with a pelvis that puts both feet where their legs reach.
@@ -365,6 +369,7 @@ def fit_hip_line(
         pose: The source's motion.
         alignment: How the two bodies correspond.
         anchors: Joints of source and target whose centres follow the same path; the hip joints, left and right.
+        fps: Frames a second.
         ratio: How much larger the target's steps are.
     """
     source, target = alignment.correspondence.source, alignment.correspondence.target
@@ -389,7 +394,7 @@ def fit_hip_line(
     wanted = np.arcsin(np.clip(goal / width, -1.0, 1.0)) - np.arcsin(np.clip(across[:, 1] / width, -1.0, 1.0))
     share = smooth_step((MIN_STEEP_SINE - np.abs(line[:, 1]) / wide) / (MIN_STEEP_SINE - MAX_LEVEL_SINE))
     standing = ((rises / legs[0]).min(axis=1) - MIN_RAISED_SHARE) / (MIN_STANDING_SHARE - MIN_RAISED_SHARE)
-    share *= smooth_step(standing)
+    share = gaussian_smoothed(share * smooth_step(standing), HIP_TURN_SECONDS * fps)
     angle = share * MAX_HIP_TURN_RADIANS * np.tanh(wanted / MAX_HIP_TURN_RADIANS)
     axis = cross(across, np.broadcast_to(UP, across.shape))
     turn = from_axis_angle(axis / np.maximum(np.linalg.norm(axis, axis=1, keepdims=True), MIN_BONE_METRES), angle)

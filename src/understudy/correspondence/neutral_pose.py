@@ -79,8 +79,8 @@ MIN_STANDING_FRAMES = 3
 """Frames in which a foot stands that are needed to correct its rest pose."""
 
 MIN_FOOT_COSINE = 0.5
-"""Cosine of the tilt of a foot in a standing rest pose, as the motion shows it, above which it is corrected. Captures
-with more have feet that flip over."""
+"""Cosine of the tilt of a foot in a standing rest pose, as the motion shows it, above which it is corrected; and of the
+angle between the shin and the normal of the sole of a foot that stands. Some captures have feet that flip over."""
 
 MAX_FLAT_SLOPE_RADIANS = np.radians(40.0)
 """Largest slope of the bone from ankle to toe of a flat human foot; with more, it stands on its toes."""
@@ -225,6 +225,9 @@ MIN_SOLE_SINE = 0.3
 """Sine of the angle between the bone of a foot and its shin, or the normal of its sole, from which the two show how the
 foot is turned about its bone."""
 
+MAX_FOOT_JUMP_RADIANS = np.radians(45.0)
+"""Turn of a foot from one frame to the next that may be left where a half turn is taken out."""
+
 
 def turn_feet_back(motion: Motion) -> tuple[Motion, list[str]]:
     """A motion without the half turns of feet about their own bones, and a note for each foot that had one.
@@ -256,8 +259,14 @@ def turn_feet_back(motion: Motion) -> tuple[Motion, list[str]]:
             continue
         nearest = np.rint(np.interp(np.arange(motion.num_frames), clear, np.arange(len(clear)))).astype(int)
         over = cosines[clear[nearest]] < 0.0
+        turned = rotations[:, foot].copy()
+        turned[over] = multiply(turned[over], np.concatenate([[0.0], bone]))
+        switches = np.flatnonzero(np.diff(over.astype(int)))
+        if np.any(angle_between(turned[switches], turned[switches + 1]) > MAX_FOOT_JUMP_RADIANS):
+            # The foot also jumps in other ways: this is not what is wrong with it.
+            continue
         rotations = rotations.copy() if rotations is motion.rotations else rotations
-        rotations[over, foot] = multiply(rotations[over, foot], np.concatenate([[0.0], bone]))
+        rotations[:, foot] = turned
         notes.append(
             f"`{skeleton.names[foot]}` is turned over about its own bone for {over.sum() / motion.fps:.2f} s: "
             "it is turned back"
@@ -536,7 +545,7 @@ class _Human:
             upright = float(self.trunk[frames, 1].mean()) > 0.5
             is_flat = upright and float(np.linalg.norm(shown)) > MIN_FLAT_COHERENCE
             if self.stands and self.motion.num_frames > 1:
-                is_flat &= len(frames) >= MIN_STANDING_FRAMES and float(unit(shown) @ rest) > MIN_FOOT_COSINE
+                is_flat &= len(frames) >= MIN_STANDING_FRAMES and self._shows_sole(side, joint, frames, shown, rest)
             ups[joint] = unit(shown if is_flat else rest)
             bone = self._bone(joint) if joint != foot or toe is None else self.line(f"{side}_foot", f"{side}_toe")
             bones[joint] = unit(unrotate(self.base[joint], FORWARD) if bone is None else self.seen(joint, bone))
@@ -550,6 +559,17 @@ class _Human:
                 up = rotate(from_axis_angle(unit(cross(up, bones[joint])), excess), up)
             known[joint] = _orient(up, bones[joint], UP, FORWARD)
         return known
+
+    def _shows_sole(self, side: str, joint: int, frames: np.ndarray, shown: Array, rest: Array) -> bool:
+        """Whether the direction (3,) that is up in some frames, in the frame of a foot, is believed against that of the
+        rest pose: if they are near each other, or if the shin stands on what is shown and not on the other."""
+        shin = unrotate(
+            self.pose.rotations[frames, joint], unit(-self.line(f"{side}_lower_leg", f"{side}_foot")[frames])
+        )
+        above = unit(shin.mean(axis=0))
+        shown = unit(shown)
+        stands = float(shown @ above) > MIN_FOOT_COSINE > float(rest @ above)
+        return stands or float(shown @ rest) > MIN_FOOT_COSINE
 
     def differences(self, world: Array) -> dict[str, float]:
         """Radians between world rotations (J, 4) and the standing rest pose by part; of limbs, the twist alone."""

@@ -264,7 +264,7 @@ def _make_actor(
     target_motion = None if target_motion is None else _with_roles(Clip.of(target_motion), target_motion).motion
     if find_waist(motion.skeleton):
         motion = change_parents(motion, attach(motion.skeleton))
-    motion, feet_notes = turn_feet_back(motion)
+    motion, feet_notes = _with_feet_turned_back(motion)
     source_motion, start, trim_notes = _trim(motion, reading, spec.source)
     notes = [*_file_notes(clip, spec.source), *trim_notes, *(f"{spec.source}: {note}" for note in feet_notes)]
     notes += [f"{spec.source}: {sentence}" for sentence in notes_on_clips(clip)]
@@ -449,6 +449,16 @@ def _relative_to(folder: Path, name: str | None) -> str | None:
 def _without_reference(motion: Motion) -> Motion:
     """A motion without a first frame that only shows a reference pose."""
     return motion if find_reference_frame(motion) is None else motion[1:]
+
+
+def _with_feet_turned_back(motion: Motion) -> tuple[Motion, list[str]]:
+    """`turn_feet_back` for a motion that may begin with a frame that only shows a reference pose."""
+    shown = _without_reference(motion)
+    turned, notes = turn_feet_back(shown)
+    if not notes:
+        return motion, notes
+    reference = motion.rotations[: motion.num_frames - shown.num_frames]
+    return motion.derived(rotations=np.concatenate([reference, turned.rotations])), notes
 
 
 def _trim(motion: Motion, reading: Reading, name: str) -> tuple[Motion, float, list[str]]:
