@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 from tests.rigs.bank import Rig
-from tests.variants import Known, adult, hash_names, marked, walk
+from tests.variants import adult, hash_names, walk
 
 import understudy
 from understudy.base.errors import UnderstudyError
@@ -50,9 +50,6 @@ BODIES: dict[str, Callable[[], Skeleton]] = {
     "snake": snake, "table": table, "two joints": two_joints, "one point": one_point,
 }  # fmt: skip
 CASES = [(name, side) for name in BODIES for side in ("source", "target")]
-KNOWN: Known = {
-    ("one point", "source"): "is retargeted onto legs 850 times as long",
-}
 
 
 def answer(name: str, side: str) -> str:
@@ -68,7 +65,7 @@ def answer(name: str, side: str) -> str:
     return "\n".join(result.notes)
 
 
-@pytest.mark.parametrize(("name", "side"), marked(CASES, KNOWN))
+@pytest.mark.parametrize(("name", "side"), CASES)
 def test_answer_says_what_was_understood_and_what_to_do(name: str, side: str) -> None:
     words = answer(name, side)
     assert re.search(r"\b(bones?|limbs?|joints?|legs?)\b", words), words
@@ -77,7 +74,6 @@ def test_answer_says_what_was_understood_and_what_to_do(name: str, side: str) ->
         assert words.startswith("refused"), words
 
 
-@pytest.mark.xfail(strict=True, reason="left and right are guessed, with a lower confidence")
 def test_sides_that_nothing_tells_are_refused() -> None:
     # Straight limbs without feet look the same from the front and from behind.
     rig = Rig(

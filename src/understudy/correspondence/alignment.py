@@ -139,10 +139,18 @@ class PairTree:
 
     @cached
     def _partner_limbs(self) -> list[tuple[int, int]]:
-        """Indices of limbs that are left-right partners on the target."""
+        """Indices of limbs that are left-right partners on the target.
+
+        Fingers and toes, which hang from limbs, are left out: how a hand is turned does not show where a body faces.
+        """
         partner = main_partners(self.correspondence.target)
         index = self.correspondence.target.index
-        tops = {index[run[0].target[0]]: number for number, run in enumerate(self.limbs)}
+        on_trunk = [
+            number
+            for number, run in enumerate(self.limbs)
+            if (parent := self.parents[run[0]]) is None or not self.is_sided(parent)
+        ]
+        tops = {index[self.limbs[number][0].target[0]]: number for number in on_trunk}
         return [(n, tops[int(partner[j])]) for j, n in tops.items() if int(partner[j]) in tops and partner[j] > j]
 
     @cached
@@ -177,6 +185,23 @@ class PairTree:
                     run.append(self.children[run[-1]][0])
                 runs.append(run)
         return runs
+
+    @cached
+    def trunk(self) -> list[Pair]:
+        """The pairs from the hips, those not included, to the chest, from which neck and arms branch off."""
+        return next((run for run in self.limbs[1:] if self._is_trunk(run)), [])
+
+    def _is_trunk(self, run: list[Pair]) -> bool:
+        return (
+            self.parents[run[0]] is self.root
+            and not self.is_sided(run[0])
+            and len(self.children[run[-1]]) > 1
+            and all(is_chain(self.correspondence.target, pair.target) for pair in run)
+        )
+
+    @cached
+    def are_human(self) -> bool:
+        return is_humanoid(self.correspondence.source) and is_humanoid(self.correspondence.target)
 
     @cached
     def _sided_joints(self) -> np.ndarray:
@@ -259,7 +284,7 @@ class PairTree:
     @cached
     def stand_alike(self) -> bool:
         """Whether both bodies stand alike: both are human, or their limbs and trunks point alike."""
-        if is_humanoid(self.correspondence.source) and is_humanoid(self.correspondence.target):
+        if self.are_human:
             return True
         return all(self._angle(run[0], run[-1]) < MAX_ALIKE_RADIANS for run in self.limbs[1:])
 
@@ -419,11 +444,14 @@ def _point_bone(tree: PairTree, pair: Pair, joint: int, world: Array) -> Array:
 def _fixed_part(tree: PairTree, pair: Pair) -> str:
     """What of a bone is not pointed: "all", all but the "heading", or "" for nothing.
 
-    Upright bodies have level feet and heads. The directions of hips and chest do not show how they are rotated.
+    Upright bodies have level feet and heads. The directions of hips and chest do not show how they are rotated. The
+    trunks of two humans are upright as a whole in their neutral poses, however their spines are curved.
     """
     if not (tree.upright and tree.trunks_alike):
         return ""
     if pair is tree.root or (len(tree.children[pair]) > 1 and not tree.is_sided(pair)):
+        return "all"
+    if tree.level and tree.are_human and pair in tree.trunk:
         return "all"
     correspondence = tree.correspondence
     role = _role(correspondence.source, pair.source[0])

@@ -29,6 +29,7 @@ from understudy.base.quaternion import (
     between,
     conjugate,
     continuous,
+    cross,
     from_axis_angle,
     identity,
     mean,
@@ -47,6 +48,7 @@ from understudy.correspondence.hinge import (
     hinge_groups,
     limb_bones,
     remove_full_turns,
+    smooth_step,
     split_bends,
     turn_hinges,
     turn_planes,
@@ -55,7 +57,7 @@ from understudy.correspondence.pairs import Correspondence, Pair, is_chain
 from understudy.figure.contacts import Floor, scaled_places
 from understudy.figure.kinematics import Pose, fk
 from understudy.figure.main_bones import main_rows
-from understudy.figure.measures import UP
+from understudy.figure.measures import UP, chain_length
 from understudy.figure.motion import Motion
 from understudy.figure.roles import balls_of_hinges, roles
 from understudy.figure.skeleton import NUM_AXES, Skeleton
@@ -86,6 +88,7 @@ def transfer_motion(motion: Motion, alignment: Alignment, *, floor: Floor, ratio
     rotations = _target_rotations(pose.rotations, alignment, tree)
     if not alignment.stance:
         rotations = follow_chords(rotations, pose, alignment, tree, (from_bones, to_bones), motion.fps, ratio)
+        rotations = fit_hip_line(rotations, pose, alignment, (from_bones, to_bones), motion.fps, ratio)
     groups = split_bends(alignment, tree, hinge_groups(alignment.correspondence), rotations)
     bends = {bend.hinge: bend for bend in find_bends(alignment, tree, groups)}
     rotations = turn_planes(rotations, alignment, list(bends.values()), motion.fps)
@@ -228,8 +231,8 @@ def find_chords(tree: PairTree, anchors: tuple[Sequence[int], Sequence[int]]) ->
         anchors: Joints of source and target whose centres follow the same path.
     """
     correspondence = tree.correspondence
-    trunk = next((run for run in tree.limbs[1:] if _is_trunk(tree, run)), None)
-    if trunk is None:
+    trunk = tree.trunk
+    if not trunk:
         return []
     top = _starts(tree, tree.children[trunk[-1]])
     chords = [Chord(pairs=tuple(trunk), start=anchors, end=top)]
@@ -243,15 +246,6 @@ def find_chords(tree: PairTree, anchors: tuple[Sequence[int], Sequence[int]]) ->
         if count:
             chords.append(Chord(pairs=tuple(run[:count]), start=top, end=_starts(tree, [run[count]])))
     return chords
-
-
-def _is_trunk(tree: PairTree, run: Sequence[Pair]) -> bool:
-    return (
-        tree.parents[run[0]] is tree.root
-        and not tree.is_sided(run[0])
-        and len(tree.children[run[-1]]) > 1
-        and all(is_chain(tree.correspondence.target, pair.target) for pair in run)
-    )
 
 
 def _starts(tree: PairTree, pairs: Sequence[Pair]) -> tuple[list[int], list[int]]:
@@ -339,6 +333,73 @@ def _places(
         offset = np.zeros((frames, 3)) if parent < 0 else rotate(world[parent], skeleton.offsets[joint])
         places[joint] = offset if parent < 0 else places[parent] + offset
     return places
+
+
+MAX_HIP_TURN_RADIANS = np.radians(12.0)
+"""Largest turn of the pelvis for hips of another width or legs of another difference."""
+
+MAX_LEVEL_SINE, MIN_STEEP_SINE = np.sin(np.radians(20.0)), np.sin(np.radians(45.0))
+"""Sine of the slope of the source's hip line up to which the pelvis is turned in full, and from which not at all."""
+
+MIN_STANDING_SHARE, MIN_RAISED_SHARE = 0.6, 0.3
+"""Height of a hip above its ankle, as a share of the leg, down to which the pelvis is turned in full, and at which it
+is not turned: a leg that is raised does not stand."""
+
+HIP_TURN_SECONDS = 0.25
+"""Standard deviation of the Gaussian low-pass filter of how far the pelvis is turned."""
+
+
+def fit_hip_line(
+    rotations: dict[int, Array],
+    pose: Pose,
+    alignment: Alignment,
+    anchors: tuple[Sequence[int], Sequence[int]],
+    fps: float,
+    ratio: float,
+) -> dict[int, Array]:
+    """World rotations away from the reference pose with a pelvis that puts both feet where their legs reach.
+
+    Legs that point as the source's end at the source's heights only if the hip joints differ in height as much as the
+    source's, in lengths of legs. On wider hips, or if one leg of the source is longer than the other, the carried
+    slope of the hip line does not give that, and one foot hovers while the other sinks. The pelvis turns in the plane
+    of the hip line and the vertical, and nothing else turns with it.
+
+    Args:
+        rotations: (F, 4) for each paired joint of the target.
+        pose: The source's motion.
+        alignment: How the two bodies correspond.
+        anchors: Joints of source and target whose centres follow the same path; the hip joints, left and right.
+        fps: Frames a second.
+        ratio: How much larger the target's steps are.
+    """
+    source, target = alignment.correspondence.source, alignment.correspondence.target
+    sides = ("left_foot", "right_foot")
+    feet = [[roles(skeleton)[side] for side in sides if side in roles(skeleton)] for skeleton in (source, target)]
+    if any(len(joints) != 2 for joints in (*anchors, *feet)):
+        return rotations
+    hips = pose.positions[:, list(anchors[0])]
+    rises = hips[:, :, 1] - pose.positions[:, feet[0], 1]
+    legs = [
+        [chain_length(skeleton, hip, foot) for hip, foot in zip(row, ends, strict=True)]
+        for skeleton, row, ends in zip((source, target), anchors, feet, strict=True)
+    ]
+    scales = np.array(legs[1]) / np.maximum(legs[0], MIN_BONE_METRES)
+    line = hips[:, 0] - hips[:, 1]
+    goal = ratio * line[:, 1] + (scales[0] - ratio) * rises[:, 0] - (scales[1] - ratio) * rises[:, 1]
+    places = _places(target, alignment, rotations, anchors[1])
+    across = places[anchors[1][0]] - places[anchors[1][1]]
+    width, wide = np.linalg.norm(across, axis=1), np.linalg.norm(line, axis=1)
+    if min(width.min(), wide.min()) < MIN_BONE_METRES:
+        return rotations
+    wanted = np.arcsin(np.clip(goal / width, -1.0, 1.0)) - np.arcsin(np.clip(across[:, 1] / width, -1.0, 1.0))
+    share = smooth_step((MIN_STEEP_SINE - np.abs(line[:, 1]) / wide) / (MIN_STEEP_SINE - MAX_LEVEL_SINE))
+    standing = ((rises / legs[0]).min(axis=1) - MIN_RAISED_SHARE) / (MIN_STANDING_SHARE - MIN_RAISED_SHARE)
+    share = gaussian_smoothed(share * smooth_step(standing), HIP_TURN_SECONDS * fps)
+    angle = share * MAX_HIP_TURN_RADIANS * np.tanh(wanted / MAX_HIP_TURN_RADIANS)
+    axis = cross(across, np.broadcast_to(UP, across.shape))
+    turn = from_axis_angle(axis / np.maximum(np.linalg.norm(axis, axis=1, keepdims=True), MIN_BONE_METRES), angle)
+    carried = {joint for hip in anchors[1] for joint in target.chain(hip)[:-1]}
+    return {joint: multiply(turn, away) if joint in carried else away for joint, away in rotations.items()}
 
 
 MIN_LEVER_SHARE = 0.2

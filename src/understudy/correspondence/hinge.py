@@ -521,11 +521,11 @@ def _plane_twist(bend: Bend, goal: Array, limits: Array, fps: float) -> Array:
     usual -= 2.0 * np.pi * np.round(usual.mean() / (2.0 * np.pi))
     off = np.angle(plane * np.exp(-1j * usual))
     follows = (MAX_FOLLOWED_RADIANS - np.abs(off)) / (MAX_FOLLOWED_RADIANS - 0.5 * np.pi)
-    twist: Array = usual + _smooth_step(across / CLEAR_BEND_SINE) * _smooth_step(follows) * off
+    twist: Array = usual + smooth_step(across / CLEAR_BEND_SINE) * smooth_step(follows) * off
     return twist
 
 
-def _smooth_step(value: Array) -> Array:
+def smooth_step(value: Array) -> Array:
     """0 for values up to 0, 1 for values from 1 on, without a kink between."""
     share = np.clip(value, 0.0, 1.0)
     return share**2 * (3.0 - 2.0 * share)

@@ -24,6 +24,7 @@ from understudy.base.quaternion import (
     angle_between,
     between,
     conjugate,
+    continuous,
     cross,
     from_axis_angle,
     from_matrix,
@@ -34,7 +35,7 @@ from understudy.base.quaternion import (
     unrotate,
 )
 from understudy.base.records import cached, median, record
-from understudy.figure.kinematics import Pose, fk
+from understudy.figure.kinematics import Pose, fk, pose_of
 from understudy.figure.main_bones import main_bones
 from understudy.figure.measures import UP, facing, is_humanoid, leg_length, rest_pose_fits, rest_pose_kind
 from understudy.figure.motion import Motion, rest_motion
@@ -78,8 +79,8 @@ MIN_STANDING_FRAMES = 3
 """Frames in which a foot stands that are needed to correct its rest pose."""
 
 MIN_FOOT_COSINE = 0.5
-"""Cosine of the tilt of a foot in a standing rest pose, as the motion shows it, above which it is corrected. Captures
-with more have feet that flip over."""
+"""Cosine of the tilt of a foot in a standing rest pose, as the motion shows it, above which it is corrected; and of the
+angle between the shin and the normal of the sole of a foot that stands. Some captures have feet that flip over."""
 
 MAX_FLAT_SLOPE_RADIANS = np.radians(40.0)
 """Largest slope of the bone from ankle to toe of a flat human foot; with more, it stands on its toes."""
@@ -218,6 +219,64 @@ def _to_local(skeleton: Skeleton, world: Array) -> Array:
     """(J, 4) local rotations of world rotations (J, 4)."""
     parents = np.concatenate([identity(1), world])[skeleton.parents + 1]
     return multiply(conjugate(parents), world)
+
+
+MIN_SOLE_SINE = 0.3
+"""Sine of the angle between the bone of a foot and its shin, or the normal of its sole, from which the two show how the
+foot is turned about its bone."""
+
+MAX_FOOT_JUMP_RADIANS = np.radians(45.0)
+"""Turn of a foot from one frame to the next that may be left where a half turn is taken out."""
+
+
+def turn_feet_back(motion: Motion) -> tuple[Motion, list[str]]:
+    """A motion without the half turns of feet about their own bones, and a note for each foot that had one.
+
+    In some captures a foot jumps by half a turn from one frame to the next, or is turned over all the time: its bone
+    points where it should, but the sole looks up and the toe bends down. The shin shows which side is up.
+    """
+    skeleton, joints = motion.skeleton, roles(motion.skeleton)
+    if not is_humanoid(skeleton) or rest_pose_kind(skeleton) == "no pose":
+        return motion, []
+    notes: list[str] = []
+    rotations = motion.rotations
+    for side in ("left", "right"):
+        foot, toe, shin = (joints.get(f"{side}_{part}") for part in ("foot", "toe", "lower_leg"))
+        if foot is None or toe is None or shin is None or skeleton.kinds[foot] is not JointKind.BALL:
+            continue
+        if skeleton.parents[toe] != foot or skeleton.lengths[toe] < MIN_LENGTH_LEGS * leg_length(skeleton):
+            continue
+        bone = unit(skeleton.offsets[toe])
+        sole = _perpendicular(unrotate(skeleton.rest_world[1][foot], UP), bone)
+        pose = pose_of(motion, [foot])
+        at = [pose.skeleton.index[skeleton.names[joint]] for joint in (foot, shin)]
+        up = _perpendicular(
+            unrotate(pose.rotations[:, at[0]], unit(pose.positions[:, at[1]] - pose.positions[:, at[0]])), bone
+        )
+        cosines = up @ unit(sole)
+        clear = np.flatnonzero(np.abs(cosines) > MIN_SOLE_SINE)
+        if np.linalg.norm(sole) < MIN_SOLE_SINE or not np.any(cosines[clear] < 0.0):
+            continue
+        nearest = np.rint(np.interp(np.arange(motion.num_frames), clear, np.arange(len(clear)))).astype(int)
+        over = cosines[clear[nearest]] < 0.0
+        turned = rotations[:, foot].copy()
+        turned[over] = multiply(turned[over], np.concatenate([[0.0], bone]))
+        switches = np.flatnonzero(np.diff(over.astype(int)))
+        if np.any(angle_between(turned[switches], turned[switches + 1]) > MAX_FOOT_JUMP_RADIANS):
+            # The foot also jumps in other ways: this is not what is wrong with it.
+            continue
+        rotations = rotations.copy() if rotations is motion.rotations else rotations
+        rotations[:, foot] = turned
+        notes.append(
+            f"`{skeleton.names[foot]}` is turned over about its own bone for {over.sum() / motion.fps:.2f} s: "
+            "it is turned back"
+        )
+    return (motion.derived(rotations=continuous(rotations)), notes) if notes else (motion, [])
+
+
+def _perpendicular(vectors: Array, axis: Array) -> Array:
+    """The parts of vectors (..., 3) at right angles to a unit axis (3,)."""
+    return np.asarray(vectors - (vectors @ axis)[..., None] * axis, float)
 
 
 def unit(vectors: Array) -> Array:
@@ -486,7 +545,7 @@ class _Human:
             upright = float(self.trunk[frames, 1].mean()) > 0.5
             is_flat = upright and float(np.linalg.norm(shown)) > MIN_FLAT_COHERENCE
             if self.stands and self.motion.num_frames > 1:
-                is_flat &= len(frames) >= MIN_STANDING_FRAMES and float(unit(shown) @ rest) > MIN_FOOT_COSINE
+                is_flat &= len(frames) >= MIN_STANDING_FRAMES and self._shows_sole(side, joint, frames, shown, rest)
             ups[joint] = unit(shown if is_flat else rest)
             bone = self._bone(joint) if joint != foot or toe is None else self.line(f"{side}_foot", f"{side}_toe")
             bones[joint] = unit(unrotate(self.base[joint], FORWARD) if bone is None else self.seen(joint, bone))
@@ -500,6 +559,17 @@ class _Human:
                 up = rotate(from_axis_angle(unit(cross(up, bones[joint])), excess), up)
             known[joint] = _orient(up, bones[joint], UP, FORWARD)
         return known
+
+    def _shows_sole(self, side: str, joint: int, frames: np.ndarray, shown: Array, rest: Array) -> bool:
+        """Whether the direction (3,) that is up in some frames, in the frame of a foot, is believed against that of the
+        rest pose: if they are near each other, or if the shin stands on what is shown and not on the other."""
+        shin = unrotate(
+            self.pose.rotations[frames, joint], unit(-self.line(f"{side}_lower_leg", f"{side}_foot")[frames])
+        )
+        above = unit(shin.mean(axis=0))
+        shown = unit(shown)
+        stands = float(shown @ above) > MIN_FOOT_COSINE > float(rest @ above)
+        return stands or float(shown @ rest) > MIN_FOOT_COSINE
 
     def differences(self, world: Array) -> dict[str, float]:
         """Radians between world rotations (J, 4) and the standing rest pose by part; of limbs, the twist alone."""

@@ -679,6 +679,7 @@ def _suggest_and_try(
 ) -> tuple[Correspondence, tuple[Failure, ...]]:
     """`suggest_and_try` for bodies of main bones; with `is_point`, one body has a single joint."""
     best: tuple[Correspondence, tuple[Failure, ...]] | None = None
+    unclear: tuple[Failure, ...] = ()
     for source_plan, target_plan, exchanged in _plans_to_try(source, target, source_motion, target_motion):
         if exchanged and not (best is not None and any(failure.exchanged for failure in best[1])):
             continue
@@ -693,10 +694,25 @@ def _suggest_and_try(
         )
         if best is None or _is_better(correspondence, failures, *best):
             best = correspondence, failures
+            unclear = () if exchanged else _unclear_sides(source_plan, target_plan)
         if not failures:
             break
     assert best is not None
-    return replace(best[0], pairs=tuple(_lowered(pair, best[1]) for pair in best[0].pairs)), best[1]
+    lowered = tuple(_lowered(pair, best[1]) for pair in best[0].pairs)
+    return replace(best[0], pairs=lowered), (*best[1], *unclear)
+
+
+def _unclear_sides(source: BodyPlan, target: BodyPlan) -> tuple[Failure, ...]:
+    """A failure for each body on two legs whose left and right nothing tells apart."""
+    return tuple(
+        Failure(
+            sentence=f"left and right of the {who} are the same to the eye: no name says which is which, and neither "
+            "feet nor knees nor a motion show where it faces",
+            stops=True,
+        )
+        for who, plan in (("source", source), ("target", target))
+        if plan.kind == "biped" and plan.limbs and not plan.sure_sides
+    )
 
 
 def _is_better(
@@ -743,12 +759,12 @@ def _with_sides_exchanged(plan: BodyPlan) -> BodyPlan:
 
 
 def check_trial(correspondence: Correspondence, failures: Sequence[Failure]) -> None:
-    """Refuse a suggested map with which the target cannot stand."""
+    """Refuse a suggested map with which the target cannot stand, or whose sides are a guess."""
     stops = [failure.sentence for failure in failures if failure.stops]
     if stops:
         target = describe(split_body(correspondence.target))
         raise CorrespondenceError(
-            f"No map puts the target on its feet: {'; '.join(stops[:3])}. The target is understood as {target}",
+            f"No map can be believed: {'; '.join(stops[:3])}. The target is understood as {target}",
             hint=HINT,
         )
 

@@ -56,6 +56,10 @@ class MainBones:
         """The first joint of the main bone that a joint of the body belongs to; the joint itself for a helper bone."""
         return self._first_of.get(joint, joint)
 
+    def members_of(self, joint: int) -> tuple[int, ...]:
+        """The joints of the main bone that a joint of the body belongs to; the joint itself for a helper bone."""
+        return next((group for group in self.members if joint in group), (joint,))
+
     @cached
     def _first_of(self) -> dict[int, int]:
         return {joint: group[0] for group in self.members for joint in group}

@@ -19,6 +19,7 @@ from understudy.base.files import record_opened
 from understudy.base.quaternion import Array, rotate
 from understudy.base.records import record
 from understudy.correspondence.detached import attach, change_parents, describe_detached_feet, find_waist
+from understudy.correspondence.neutral_pose import turn_feet_back
 from understudy.correspondence.pairs import (
     Correspondence,
     CorrespondenceError,
@@ -263,8 +264,9 @@ def _make_actor(
     target_motion = None if target_motion is None else _with_roles(Clip.of(target_motion), target_motion).motion
     if find_waist(motion.skeleton):
         motion = change_parents(motion, attach(motion.skeleton))
+    motion, feet_notes = _with_feet_turned_back(motion)
     source_motion, start, trim_notes = _trim(motion, reading, spec.source)
-    notes = [*_file_notes(clip, spec.source), *trim_notes]
+    notes = [*_file_notes(clip, spec.source), *trim_notes, *(f"{spec.source}: {note}" for note in feet_notes)]
     notes += [f"{spec.source}: {sentence}" for sentence in notes_on_clips(clip)]
     target_name = spec.target or spec.source
     written_clip, target = replace(clip, motion=None), source_motion.skeleton
@@ -280,7 +282,7 @@ def _make_actor(
         if target_clip is None:
             source_motion = change_parents(source_motion, target)
     references = _pose(motion, poses[0], spec.source), _pose(target_motion, poses[1], target_name)
-    target_motion = None if target_motion is None else _without_reference(target_motion)
+    target_motion = None if target_motion is None else turn_feet_back(_without_reference(target_motion))[0]
     if spec.scale is not None:
         target = scale_skeleton(target, spec.scale)
         target_motion = None if target_motion is None else replace(target_motion, skeleton=target)
@@ -447,6 +449,16 @@ def _relative_to(folder: Path, name: str | None) -> str | None:
 def _without_reference(motion: Motion) -> Motion:
     """A motion without a first frame that only shows a reference pose."""
     return motion if find_reference_frame(motion) is None else motion[1:]
+
+
+def _with_feet_turned_back(motion: Motion) -> tuple[Motion, list[str]]:
+    """`turn_feet_back` for a motion that may begin with a frame that only shows a reference pose."""
+    shown = _without_reference(motion)
+    turned, notes = turn_feet_back(shown)
+    if not notes:
+        return motion, notes
+    reference = motion.rotations[: motion.num_frames - shown.num_frames]
+    return motion.derived(rotations=np.concatenate([reference, turned.rotations])), notes
 
 
 def _trim(motion: Motion, reading: Reading, name: str) -> tuple[Motion, float, list[str]]:

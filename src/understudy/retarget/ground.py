@@ -21,7 +21,7 @@ from understudy.constraints.distance import Distance
 from understudy.constraints.place import Place
 from understudy.constraints.region import UP, Region
 from understudy.constraints.same_place import SamePlace
-from understudy.correspondence.neutral_pose import stands_at_rest
+from understudy.correspondence.neutral_pose import pose_skeleton, stands_at_rest
 from understudy.correspondence.pairs import ContactContext, Correspondence, Pair, start_motion
 from understudy.figure.contacts import (
     FLOOR_DEPTH_METRES,
@@ -36,7 +36,7 @@ from understudy.figure.contacts import (
 )
 from understudy.figure.kinematics import Pose, fk, pose_of
 from understudy.figure.measures import feet, is_humanoid, leg_length, rest_positions
-from understudy.figure.motion import Motion, rest_motion
+from understudy.figure.motion import Motion
 from understudy.figure.roles import is_end_bone, leaf_helpers, roles, side
 from understudy.figure.skeleton import Point, Skeleton
 
@@ -178,7 +178,7 @@ def _footplant_rises(context: ContactContext, contacts: Sequence[Contact]) -> di
     }
     if context.landing is None or context.share is not None:
         return rises
-    source, target = context.source.skeleton, context.target
+    source = context.source.skeleton
     usual = {i: context.landing.rises.get(contacts[i].point.name, (np.nan, np.nan)) for i in rises}
     for i in sorted(rises, key=lambda i: rises[i]):
         contact, (source_rise, target_rise) = contacts[i], usual[i]
@@ -190,9 +190,9 @@ def _footplant_rises(context: ContactContext, contacts: Sequence[Contact]) -> di
                 continue
             assert contact.place is not None
             assert other.place is not None
-            length = _rest_distance(source, contact.point, other.point)
+            length = _distance(context, "source", contact.point, other.point)
             tilt = _angle(contact.place[1] - other.place[1], length) - _angle(source_rise - usual[j][0], length)
-            length = _rest_distance(target, context.point(contact.point), context.point(other.point))
+            length = _distance(context, "target", context.point(contact.point), context.point(other.point))
             rises[i] = rises[j] + length * float(np.sin(_angle(target_rise - usual[j][1], length) + tilt))
             break
     return rises
@@ -203,9 +203,11 @@ def _angle(rise: float, length: float) -> float:
     return float(np.arcsin(np.clip(rise / max(length, 1e-9), -1.0, 1.0)))
 
 
-def _rest_distance(skeleton: Skeleton, first: Point, second: Point) -> float:
-    """Metres between two points in the rest pose."""
-    places = fk(rest_motion(skeleton)).points([first, second])[0]
+def _distance(context: ContactContext, side: str, first: Point, second: Point) -> float:
+    """Metres between two points of the source or the target in its reference pose, or in its rest pose without one."""
+    skeleton = context.source.skeleton if side == "source" else context.target
+    local = skeleton.rest if context.alignment is None else getattr(context.alignment, side)
+    places = pose_skeleton(skeleton, local).points([first, second])[0]
     return float(np.linalg.norm(places[0] - places[1]))
 
 
@@ -370,7 +372,9 @@ def _floor_plant(context: ContactContext, footplants: Sequence[Contact]) -> Cont
     names = np.array([c.point.name for c in footplants])
     on_floor = rises < rises.min() + MAX_STEP_ON_FLOOR_LEGS * leg_length(context.target)
     level = min(float(median(rises[on_floor & (names == name)])) for name in set(names[on_floor].tolist()))
-    return footplants[int(np.argmin(np.abs(rises - level)))]
+    away = np.abs(rises - level)
+    # Of two plants the median is in the middle: the lower one counts, and not the last digit of a number.
+    return footplants[int(np.argmin(np.where(away < away.min() + 1e-9, rises, np.inf)))]
 
 
 def lift_toes(context: ContactContext, contacts: Sequence[Contact]) -> Motion:
@@ -425,10 +429,10 @@ def _bend_up(
     if not planted:
         return None
     nearest = max(planted, key=lambda c: target.index[context.point(c.point).joint])
-    own_length = _rest_distance(target, context.point(nearest.point), point.target)
+    own_length = _distance(context, "target", context.point(nearest.point), point.target)
     source = context.source.skeleton
     beyond = [tip for tip in point.sources if _is_beyond(source, nearest.point, tip)]
-    lengths = [_rest_distance(source, nearest.point, tip) for tip in beyond]
+    lengths = [_distance(context, "source", nearest.point, tip) for tip in beyond]
     if not is_undriven and own_length < MAX_SAME_TOE_RATIO * context.ratio * max(lengths, default=0.0):
         # A toe no longer than the source's leads no deeper.
         return None
@@ -612,12 +616,8 @@ def _candidates(context: ContactContext, footplants: Sequence[Contact]) -> list[
     correspondence = context.alignment.correspondence
     parts, depths = _source_parts(correspondence), _sole_depths(context.target, list(planted.values()))
     candidates: list[_FloorPoint] = []
-    # Helper bones are no part of the body, wherever they point; the ends of bones are.
-    helpers = {j for j in leaf_helpers(context.target) if not is_end_bone(context.target, j)}
     for point in _outline(context.target):
         pair = _nearest_pair(correspondence, "target", point.joint)
-        if context.target.index[point.joint] in helpers:
-            continue
         if pair is not None and point.name not in planted and point.name not in rigid:
             sources, depth = tuple(parts.get(pair.source, ())), depths.get(point.name, 0.0)
             plant, plant_depth = _carrying_plant(context, footplants, point), 0.0
@@ -726,9 +726,17 @@ def _outline(skeleton: Skeleton) -> list[Point]:
 
 
 def _distinct_points(skeleton: Skeleton) -> list[Point]:
-    """The joints and ends of a body, without joints that coincide with their parent."""
-    joints = [Point(name=name, joint=name) for name, length in zip(skeleton.names, skeleton.lengths) if length > 1e-6]
-    return [*joints, *skeleton.ends]
+    """The joints and ends of a body, without joints that coincide with their parent.
+
+    Helper bones are no part of the body, wherever they point; the ends of bones are.
+    """
+    helpers = {skeleton.names[j] for j in leaf_helpers(skeleton) if not is_end_bone(skeleton, j)}
+    joints = [
+        Point(name=name, joint=name)
+        for name, length in zip(skeleton.names, skeleton.lengths)
+        if length > 1e-6 and name not in helpers
+    ]
+    return [*joints, *(end for end in skeleton.ends if end.joint not in helpers)]
 
 
 def _scaled_heights(context: ContactContext, points: Sequence[Point], lowest: Contact) -> Array:

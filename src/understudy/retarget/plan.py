@@ -332,11 +332,14 @@ def _check(assignments: Sequence[Assignment]) -> None:
             check_structure(source, target)
         elif assignment.share is not None or not assignment.moves:
             raise OptionError("Only a target of the same structure can be morphed into, or stand in unchanged")
-        if float(target.lengths.sum()) <= 0.0 < float(source.lengths.sum()):
-            raise SkeletonError(
-                "The target's bones all have length zero: its joints lie at one point and show no body",
-                hint="`understudy info TARGET` lists the joints; a file that holds only rotations needs its skeleton",
-            )
+        sizes = {"source": float(source.lengths.sum()), "target": float(target.lengths.sum())}
+        for who, size in sizes.items():
+            if size <= 0.0 < max(sizes.values()):
+                raise SkeletonError(
+                    f"The {who}'s bones all have length zero: its joints lie at one point and show no body",
+                    hint=f"`understudy info {who.upper()}` lists the joints; a file that holds only rotations needs "
+                    "its skeleton",
+                )
 
 
 def _check_contacts(contacts: Sequence[Contact], assignments: Sequence[Assignment]) -> None:

@@ -8,17 +8,20 @@ start, so the relation holds, and no other part of the body moves for it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
 
 from understudy.base.quaternion import Array, between, conjugate, cross, from_axis_angle, multiply, rotate, unrotate
 from understudy.base.records import record
 from understudy.correspondence.alignment import MIN_BONE_METRES
+from understudy.correspondence.hinge import turn_hinges
 from understudy.correspondence.pairs import Correspondence
 from understudy.figure.kinematics import Pose, pose_of
-from understudy.figure.measures import crown_point, hip_centre, is_humanoid, leg_length, reach
+from understudy.figure.main_bones import main_bones
+from understudy.figure.measures import crown_point, is_humanoid, leg_length, reach
 from understudy.figure.motion import Motion
-from understudy.figure.roles import roles
+from understudy.figure.roles import balls_of_hinges, roles
 from understudy.figure.skeleton import JointKind, Point, Skeleton
 from understudy.figure.surface import RADIUS_SHARES
 
@@ -130,6 +133,9 @@ class _Body:
         points = _landmarks(skeleton)
         pose = pose_of(motion, [skeleton.index[point.joint] for point in points.values()])
         paths = dict(zip(points, np.moveaxis(pose.points(list(points.values())), 1, 0), strict=True))
+        if "left_upper_leg" in paths and "right_upper_leg" in paths:
+            # Rigs put the joint of the hips anywhere in the pelvis.
+            paths["hips"] = 0.5 * (paths["left_upper_leg"] + paths["right_upper_leg"])
         size = leg_length(skeleton) / LEG_SHARE
         lines, radii = {}, {}
         for part, (first, last) in SEGMENTS.items():
@@ -160,9 +166,10 @@ def _arms_correspond(correspondence: Correspondence, side: str) -> bool:
 
 def _landmarks(skeleton: Skeleton) -> dict[str, Point]:
     """The points between which the parts of a body lie, by role."""
-    points = {role: skeleton.point(skeleton.names[joint]) for role, joint in roles(skeleton).items()}
+    first_of = main_bones(skeleton).first_of
+    points = {role: skeleton.point(skeleton.names[first_of(joint)]) for role, joint in roles(skeleton).items()}
     crown = crown_point(skeleton)
-    points |= {"hips": hip_centre(skeleton)} | ({} if crown is None else {"crown": crown})
+    points |= {} if crown is None else {"crown": crown}
     points.setdefault("neck", points.get("head", points["hips"]))
     return points
 
@@ -170,17 +177,31 @@ def _landmarks(skeleton: Skeleton) -> dict[str, Point]:
 def _has_free_arms(skeleton: Skeleton) -> bool:
     """Whether shoulders and hands can turn any way, as those of characters do and those of robots do not, and the bones
     of the arms have a length."""
-    joint_of = roles(skeleton)
+    joint_of, main = roles(skeleton), main_bones(skeleton)
     for side in ("left", "right"):
-        arm = [joint_of.get(f"{side}_{part}") for part in ARM]
-        kinds = [None if joint is None else skeleton.kinds[joint] for joint in arm]
-        if kinds[0] is not JointKind.BALL or kinds[2] is not JointKind.BALL:
+        if any(f"{side}_{part}" not in joint_of for part in ARM):
             return False
-        if kinds[1] not in (JointKind.BALL, JointKind.HINGE):
+        bones = [main.members_of(joint_of[f"{side}_{part}"]) for part in ARM]
+        if not all(_is_ball(skeleton, bone) for bone in (bones[0], bones[2])):
             return False
-        if any(skeleton.lengths[joint] < MIN_BONE_METRES for joint in arm[1:] if joint is not None):
+        if not (_is_ball(skeleton, bones[1]) or _is_hinge(skeleton, bones[1])):
+            return False
+        if any(skeleton.lengths[bone[0]] < MIN_BONE_METRES for bone in bones[1:]):
             return False
     return True
+
+
+def _is_ball(skeleton: Skeleton, bone: Sequence[int]) -> bool:
+    return skeleton.kinds[bone[0]] is JointKind.BALL or _is_ball_of_hinges(skeleton, bone)
+
+
+def _is_hinge(skeleton: Skeleton, bone: Sequence[int]) -> bool:
+    return skeleton.kinds[bone[0]] is JointKind.HINGE and not _is_ball_of_hinges(skeleton, bone)
+
+
+def _is_ball_of_hinges(skeleton: Skeleton, bone: Sequence[int]) -> bool:
+    """Whether a main bone begins with three hinges at one point that turn without limits."""
+    return tuple(bone[:3]) in balls_of_hinges(skeleton) and not np.isfinite(skeleton.limits[list(bone[:3]), 0]).any()
 
 
 def _hand_moves(source: _Body, target: _Body, fps: float) -> dict[str, Array]:
@@ -291,26 +312,28 @@ def _smoothed(path: Array, fps: float) -> Array:
 
 def _move_hands(motion: Motion, pose: Pose, moves: dict[str, Array]) -> Motion:
     """A motion with its wrists moved by shoulders and elbows; the hands keep their rotations in the world."""
-    rotations = motion.rotations.copy()
+    rotations, skeleton = motion.rotations.copy(), motion.skeleton
     for side, move in moves.items():
-        joints = [roles(motion.skeleton)[f"{side}_{part}"] for part in ARM]
-        names = [motion.skeleton.names[joint] for joint in joints]
-        index = [pose.skeleton.index[name] for name in names]
-        shoulder, elbow, wrist = (pose.positions[:, i] for i in index)
-        axis = _elbow_axes(elbow - shoulder, wrist - elbow, pose.rotations[:, index[0]])
-        if motion.skeleton.kinds[joints[1]] is JointKind.HINGE:
-            hinge = rotate(pose.rotations[:, index[1]], motion.skeleton.axes[joints[1]][0])
+        bones = [main_bones(skeleton).members_of(roles(skeleton)[f"{side}_{part}"]) for part in ARM]
+        firsts = [pose.skeleton.index[skeleton.names[bone[0]]] for bone in bones]
+        upper_arm = pose.skeleton.index[skeleton.names[bones[0][-1]]]
+        shoulder, elbow, wrist = (pose.positions[:, first] for first in firsts)
+        axis = _elbow_axes(elbow - shoulder, wrist - elbow, pose.rotations[:, upper_arm])
+        if _is_hinge(skeleton, bones[1]):
+            hinge = rotate(pose.rotations[:, firsts[1]], skeleton.axes[bones[1][0]][0])
             axis = hinge * np.sign(np.einsum("fi,fi->", hinge, axis))
         bend, swing = _arm_rotations(shoulder, elbow, wrist, wrist + move, axis)
-        upper, lower, hand = joints
-        whole = multiply(swing, bend)
-        parent = pose.rotations[:, pose.skeleton.parents[index[0]]]
-        rotations[:, upper] = multiply(conjugate(parent), multiply(swing, pose.rotations[:, index[0]]))
-        # Between the upper and the lower arm there may be twist bones, which go with the upper arm.
-        above = pose.rotations[:, pose.skeleton.parents[index[1]]]
-        rotations[:, lower] = multiply(conjugate(above), multiply(bend, pose.rotations[:, index[1]]))
-        above = multiply(whole, pose.rotations[:, pose.skeleton.parents[index[2]]])
-        rotations[:, hand] = multiply(conjugate(above), pose.rotations[:, index[2]])
+        still = np.broadcast_to([1.0, 0.0, 0.0, 0.0], swing.shape)
+        turn_above = still
+        for bone, first, turn in zip(bones, firsts, (swing, multiply(swing, bend), still), strict=True):
+            joints = list(bone[:3] if _is_ball_of_hinges(skeleton, bone) else bone[:1])
+            parent = pose.rotations[:, pose.skeleton.parents[first]]
+            # Other bones between the bone above and this one go with the bone above.
+            change = multiply(conjugate(multiply(turn_above, parent)), multiply(turn, parent))
+            wanted = multiply(change, reduce(multiply, rotations[:, joints].swapaxes(0, 1)))
+            is_one = len(joints) == 1
+            rotations[:, joints] = wanted[:, None] if is_one else turn_hinges(skeleton, joints, wanted)
+            turn_above = turn
     return motion.derived(rotations=rotations)
 
 
