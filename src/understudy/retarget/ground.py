@@ -36,7 +36,7 @@ from understudy.figure.contacts import (
 )
 from understudy.figure.kinematics import Pose, fk, pose_of
 from understudy.figure.measures import feet, is_humanoid, leg_length, rest_positions
-from understudy.figure.motion import Motion, rest_motion
+from understudy.figure.motion import Motion
 from understudy.figure.roles import is_end_bone, leaf_helpers, roles, side
 from understudy.figure.skeleton import Point, Skeleton
 
@@ -185,9 +185,10 @@ def _footplant_rises(context: ContactContext, contacts: Sequence[Contact]) -> di
         contact, (source_rise, target_rise) = contacts[i], usual[i]
         for j in sorted(rises, key=lambda j: rises[j]):
             other = contacts[j]
-            is_same_foot = _is_same_limb(source, contact.point, other.point)
             overlaps = contact.start <= other.end and other.start <= contact.end
-            if j == i or rises[j] > rises[i] or not (is_same_foot and overlaps) or np.isnan(source_rise + usual[j][0]):
+            if j == i or rises[j] > rises[i] or not overlaps or np.isnan(source_rise + usual[j][0]):
+                continue
+            if not _is_same_limb(source, contact.point, other.point):
                 continue
             assert contact.place is not None
             assert other.place is not None
@@ -206,7 +207,7 @@ def _angle(rise: float, length: float) -> float:
 
 def _rest_distance(skeleton: Skeleton, first: Point, second: Point) -> float:
     """Metres between two points in the rest pose."""
-    places = fk(rest_motion(skeleton)).points([first, second])[0]
+    places = rest_positions(skeleton, [first, second])
     return float(np.linalg.norm(places[0] - places[1]))
 
 
