@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import FrozenInstanceError, dataclass, field, is_dataclass
+from operator import attrgetter
 from typing import Any, Generic, Self, TypeVar, dataclass_transform, overload
 
 import numpy as np
@@ -31,7 +32,7 @@ def record(kind: type[Record] | None = None, *, eq: bool = False) -> Any:
     if kind is None:
         return lambda kind: record(kind, eq=eq)
     if any(is_dataclass(base) for base in kind.__mro__[1:]):
-        return dataclass(frozen=True, eq=eq, kw_only=True)(kind)
+        return _with_getter(dataclass(frozen=True, eq=eq, kw_only=True)(kind))
     methods: dict[str, Callable[..., Any]] = {"__setattr__": _set_once, "__delattr__": _keep, "__repr__": _describe}
     if eq:
         methods |= {"__eq__": _is_equal, "__hash__": _hash}
@@ -42,7 +43,7 @@ def record(kind: type[Record] | None = None, *, eq: bool = False) -> Any:
     # A subclass may be a frozen dataclass in its turn.
     made.__dataclass_params__.frozen = True
     made.__dataclass_params__.eq = eq
-    return made
+    return _with_getter(made)
 
 
 def _set_once(self: Any, name: str, value: object) -> None:
@@ -61,16 +62,21 @@ def _describe(self: Any) -> str:
     return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
 
-def _compared(record: Any) -> tuple[object, ...]:
-    return tuple(getattr(record, name) for name, part in record.__dataclass_fields__.items() if part.compare)
+def _with_getter(made: Any) -> Any:
+    """A record with a function that gets the fields to compare without a Python loop: they are compared very often."""
+    names = [name for name, part in made.__dataclass_fields__.items() if part.compare]
+    made.__compared_fields__ = staticmethod(attrgetter(*names) if names else lambda _: ())
+    return made
 
 
-def _is_equal(self: Any, other: object) -> bool:
-    return _compared(self) == _compared(other) if type(other) is type(self) else NotImplemented
+def _is_equal(self: Any, other: Any) -> bool:
+    if type(other) is not type(self):
+        return NotImplemented
+    return bool(self.__compared_fields__(self) == self.__compared_fields__(other))
 
 
 def _hash(self: Any) -> int:
-    return hash(_compared(self))
+    return hash(self.__compared_fields__(self))
 
 
 class cached(Generic[Value]):  # noqa: N801, it decorates

@@ -204,6 +204,11 @@ class PairTree:
         return is_humanoid(self.correspondence.source) and is_humanoid(self.correspondence.target)
 
     @cached
+    def limb_of(self) -> dict[Pair, int]:
+        """The index of the limb of each pair."""
+        return {pair: number for number, run in reversed(list(enumerate(self.limbs))) for pair in run}
+
+    @cached
     def _sided_joints(self) -> np.ndarray:
         target = self.correspondence.target
         firsts = [main_bones(target).first_of(joint) for joint in range(target.num_joints)]
@@ -336,6 +341,11 @@ class Alignment:
 
     def __repr__(self) -> str:
         return f"<Alignment of {self.correspondence!r}>"
+
+    @cached
+    def tree(self) -> PairTree:
+        """The pairs with both bodies in the reference pose."""
+        return PairTree(correspondence=self.correspondence, source=self.source, target=self.target, upright=True)
 
     @cached
     def source_world(self) -> Array:

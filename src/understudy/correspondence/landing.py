@@ -52,15 +52,12 @@ class Soles:
     def of(alignment: Alignment, which: str, motion: Motion | None = None) -> Soles:
         skeleton: Skeleton = getattr(alignment.correspondence, which)
         local: Array = getattr(alignment, which)
-        tree = PairTree(
-            correspondence=alignment.correspondence, source=alignment.source, target=alignment.target, upright=True
-        )
         still = replace(rest_motion(skeleton), rotations=local[None])
         soles = Soles(
             pose=pose_skeleton(skeleton, local),
             forward=facing(still)[0],
             limbs={},
-            tree=tree,
+            tree=alignment.tree,
             alignment=alignment,
             side=which,
             standing_points=[],
@@ -118,7 +115,7 @@ class Soles:
         for joint in reversed(skeleton.chain(skeleton.index[point.joint])):
             pair = self.tree.correspondence.pair_of(self.side, skeleton.names[joint])
             if pair is not None:
-                return next((i for i, run in enumerate(self.tree.limbs) if pair in run), -1)
+                return self.tree.limb_of.get(pair, -1)
         return -1
 
     def sole_position(self, point: Point) -> float:

@@ -16,6 +16,7 @@ A rest pose is used where the motion does not show a part, and as a whole where 
 from __future__ import annotations
 
 from dataclasses import field, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -167,8 +168,17 @@ def find_neutral_pose(skeleton: Skeleton, motion: Motion | None = None, *, given
     if given is not None:
         return NeutralPose(local=given, origin="given", upright=True, level=False)
     main = main_bones(skeleton)
-    found = _find_neutral_pose(main.skeleton, None if motion is None else main.of_motion(motion))
+    if motion is None:
+        found = _neutral_pose_at_rest(main.skeleton)
+    else:
+        found = _find_neutral_pose(main.skeleton, main.of_motion(motion))
     return replace(found, local=main.to_pose(found.local, motion))
+
+
+@lru_cache(maxsize=16)
+def _neutral_pose_at_rest(skeleton: Skeleton) -> NeutralPose:
+    """The neutral pose of a body of main bones without a motion: that of the target of many retargets."""
+    return _find_neutral_pose(skeleton, None)
 
 
 def _find_neutral_pose(skeleton: Skeleton, motion: Motion | None) -> NeutralPose:

@@ -13,7 +13,7 @@ from itertools import zip_longest
 
 import numpy as np
 
-from understudy.base.quaternion import Array, conjugate, cross, from_axis_angle, multiply
+from understudy.base.quaternion import Array, conjugate, cross, from_axis_angle, identity, multiply
 from understudy.base.records import record
 from understudy.correspondence.alignment import Alignment, align
 from understudy.correspondence.by_name import UNKNOWN, convention, plan_by_names
@@ -412,13 +412,13 @@ class _Trial:
         still = replace(rest_motion(skeleton), rotations=alignment.source[None])
         self.still = fk(still)
         self.left = _find_left(source, self.still)
-        self.frames: dict[str, int] = {"still": 0}
-        poses = [alignment.source]
-        for name, turns in self._turns():
-            self.frames[name] = len(poses)
-            poses.append(_turn(skeleton, alignment.source, turns))
+        turned: list[tuple[str, dict[int, Array]]] = [("still", {}), *self._turns()]
+        self.frames: dict[str, int] = {name: frame for frame, (name, _) in enumerate(turned)}
         motion = Motion(
-            skeleton=skeleton, fps=30.0, root=np.repeat(still.root, len(poses), axis=0), rotations=np.array(poses)
+            skeleton=skeleton,
+            fps=30.0,
+            root=np.repeat(still.root, len(turned), axis=0),
+            rotations=_turn(skeleton, alignment.source, [turns for _, turns in turned]),
         )
         self.source_pose = fk(motion)
         floor = Floor(slope=np.zeros(2))
@@ -529,18 +529,19 @@ def _find_left(plan: BodyPlan, pose: Pose) -> Array | None:
     return across / length if length > 1e-9 else None
 
 
-def _turn(skeleton: Skeleton, local: Array, turns: dict[int, Array]) -> Array:
-    """(J, 4) local rotations with some joints turned in the world."""
-    world = np.empty_like(local)
-    result = local.copy()
-    for joint in range(skeleton.num_joints):
-        parent = int(skeleton.parents[joint])
-        above = np.array([1.0, 0.0, 0.0, 0.0]) if parent < 0 else world[parent]
+def _turn(skeleton: Skeleton, local: Array, turns: Sequence[dict[int, Array]]) -> Array:
+    """(F, J, 4) local rotations (J, 4), with some joints turned in the world at each of F frames."""
+    count = len(turns)
+    world, result = np.empty((skeleton.num_joints, count, 4)), np.empty((skeleton.num_joints, count, 4))
+    for joint, parent in enumerate(skeleton.parents.tolist()):
+        above = identity(count) if parent < 0 else world[parent]
         world[joint] = multiply(above, local[joint])
-        if joint in turns:
-            world[joint] = multiply(turns[joint], world[joint])
+        for frame, turned in enumerate(turns):
+            if joint in turned:
+                world[joint, frame] = multiply(turned[joint], world[joint, frame])
         result[joint] = multiply(conjugate(above), world[joint])
-    return result
+    result[:, 0] = local
+    return result.transpose(1, 0, 2)
 
 
 def _standing_failures(plan: BodyPlan, pose: Pose) -> Iterable[Failure]:

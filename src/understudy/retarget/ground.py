@@ -184,9 +184,10 @@ def _footplant_rises(context: ContactContext, contacts: Sequence[Contact]) -> di
         contact, (source_rise, target_rise) = contacts[i], usual[i]
         for j in sorted(rises, key=lambda j: rises[j]):
             other = contacts[j]
-            is_same_foot = _is_same_limb(source, contact.point, other.point)
             overlaps = contact.start <= other.end and other.start <= contact.end
-            if j == i or rises[j] > rises[i] or not (is_same_foot and overlaps) or np.isnan(source_rise + usual[j][0]):
+            if j == i or rises[j] > rises[i] or not overlaps or np.isnan(source_rise + usual[j][0]):
+                continue
+            if not _is_same_limb(source, contact.point, other.point):
                 continue
             assert contact.place is not None
             assert other.place is not None

@@ -73,17 +73,40 @@ class Curves:
         """Keys (K, d) of each group with the least cost for forces that would make these without roughness."""
         if not self.roughness:
             return keys
-        factors = {id(basis): cholesky_factor(self.key_costs(basis)) for basis in self.bases}
-        return tuple(solve_factored(factors[id(basis)], part) for basis, part in zip(self.bases, keys, strict=True))
+        factors = self._cost_factors
+        return tuple(
+            solve_factored(factors[id(basis)], part) if part.any() else part
+            for basis, part in zip(self.bases, keys, strict=True)
+        )
 
     def key_costs(self, basis: Basis) -> Array:
         """(K, 1 or 3) the band of the matrix of the costs of keys: entry (k, o) couples keys k and k + o."""
+        return self._key_costs[id(basis)]
+
+    @cached
+    def _key_costs(self) -> dict[int, Array]:
+        """The costs of the keys of each distinct basis."""
+        return {id(basis): self._find_key_costs(basis) for basis in {id(b): b for b in self.bases}.values()}
+
+    def _find_key_costs(self, basis: Basis) -> Array:
         count = basis.num_keys
         if not self.roughness:
             return np.ones((count, 1))
         # A key that moves nothing stays zero, so that the change sets in smoothly beside it.
         is_moving = basis.gather(np.ones((len(basis.first), 1)))[:, 0] > 0.0
         return roughness_costs(np.where(is_moving, 1.0, HELD_KEY_COST), self.roughness)
+
+    @cached
+    def _cost_factors(self) -> dict[int, Array]:
+        """The Cholesky factor of the costs of the keys of each distinct basis."""
+        return {key: cholesky_factor(costs.copy()) for key, costs in self._key_costs.items()}
+
+    def overlaps_between(self, basis: Basis, times: np.ndarray) -> Array:
+        """(n, n) the change of a coordinate of unit cost at some of the times (n,) under a unit force at each other."""
+        keys = np.zeros((basis.num_keys, len(times)))
+        for a in range(basis.weights.shape[1]):
+            keys[basis.first[times] + a, np.arange(len(times))] = basis.weights[times, a]
+        return basis.at(times).values(solve_factored(self._cost_factors[id(basis)], keys))
 
 
 @record
@@ -346,6 +369,10 @@ ROW_SETUP_ENTRIES, RESPONSE_ROW_ENTRIES = 100.0, 20.0
 factoring one entry."""
 
 
+KEY_RESPONSE_ENTRIES = 20.0
+"""The cost of the response of one key to a force, in units of the cost of factoring one entry."""
+
+
 @dataclass(eq=False, kw_only=True)
 class FactoredMatrix:
     """The Cholesky factor of the matrix of the forces, for one damping and with some residuals excluded."""
@@ -440,61 +467,93 @@ class FactoredMatrix:
 
 @record
 class FactoredGroup:
-    """The Cholesky factor of the normal equations of some coordinates of a group."""
+    """The forces on the residuals of one group of coordinates.
 
+    They come from the normal equations of its keys, a band as wide as three keys or four. Where few residuals are
+    active, such as those of fingers that touch the floor for an instant, they come from the matrix of the forces, which
+    is dense and small.
+    """
+
+    curves: Curves
     basis: Basis
     rows: np.ndarray
-    """(n,) the residuals that depend on the coordinates."""
+    """(n,) the residuals that depend on the coordinates and are not excluded."""
     times: np.ndarray
     """(n,) the index in time of each of them."""
     jacobian: Array
     """(n, d) their derivatives."""
     stiffness: Array
-    """(n,) the weight of each of them; zero for excluded ones."""
-    key_costs: Array
-    """(K, d, 1 or 3) the cost of each key of a coordinate, and of its products with the next two keys."""
+    """(n,) the weight of each of them."""
+    cost: Array
+    """(d,) the cost of a unit of each coordinate's keys."""
 
     @staticmethod
     def of(
-        pattern: Pattern, group: np.ndarray, basis: Basis, jacobian: Array, stiffness: Array, damping: float
-    ) -> FactoredGroup | None:
-        """The normal equations of a group for rows of derivatives (A, D); None if no row depends on it."""
-        columns = jacobian[:, group]
+        pattern: Pattern, number: int, rows: np.ndarray, jacobian: Array, stiffness: Array, damping: float
+    ) -> FactoredGroup:
+        """The group of a number, for some rows (n,) of derivatives (A, D)."""
+        curves, group = pattern.curves, pattern.curves.groups[number]
+        columns = jacobian[np.ix_(rows, group)]
         # Coordinates that move no constrained point, such as those of toes below a planted ball, stay as they are.
-        rows, used = np.flatnonzero(columns.any(axis=1)), np.flatnonzero(columns.any(axis=0))
-        if len(rows) == 0:
-            return None
-        cost = (1.0 + damping) * pattern.curves.cost[group[used]]
+        used = np.flatnonzero(columns.any(axis=0))
         return FactoredGroup(
-            basis=basis,
+            curves=curves,
+            basis=curves.bases[number],
             rows=rows,
             times=pattern.times[rows],
-            jacobian=columns[np.ix_(rows, used)],
+            jacobian=columns[:, used],
             stiffness=stiffness[rows],
-            key_costs=cost[:, None] * pattern.curves.key_costs(basis)[:, None],
+            cost=(1.0 + damping) * curves.cost[group[used]],
         )
 
-    def with_stiffness(self, stiffness: Array) -> FactoredGroup:
-        """The normal equations with other weights (A,) of all residuals."""
-        same = np.array_equal(self.stiffness, stiffness[self.rows])
-        return self if same else replace(self, stiffness=stiffness[self.rows])
+    def forces(self, residuals: Array) -> Array:
+        """(n,) the forces that satisfy residuals (n,)."""
+        if self._prefers_forces:
+            return solve_factored(self._force_factor, residuals)
+        pushes = self.stiffness * residuals
+        return pushes + self.stiffness * self._change(pushes)
 
     @cached
-    def factor(self) -> Array:
-        """(width, K d) the Cholesky factor, key by key."""
-        size, reach = self.jacobian.shape[1], self.key_costs.shape[2]
-        width = max(self.basis.weights.shape[1], reach)
-        band = _normal_band(self.basis, self.times, np.sqrt(self.stiffness)[:, None] * self.jacobian, width)
-        # Entry (k, c, o d) couples a coordinate with itself at the key k + o.
-        band.reshape(self.basis.num_keys, size, -1)[:, :, : (reach - 1) * size + 1 : size] += self.key_costs
+    def _prefers_forces(self) -> bool:
+        """Whether the matrix of the forces is cheaper than the normal equations of the keys."""
+        count, (num_rows, size) = self.basis.num_keys, self.jacobian.shape
+        by_keys = count * size * (self._width * size) ** 2
+        by_forces = num_rows**2 * (num_rows / 3.0 + size) + KEY_RESPONSE_ENTRIES * count * num_rows
+        return by_forces < by_keys
+
+    @property
+    def _width(self) -> int:
+        """The number of neighbouring keys that depend on each other."""
+        return max(self.basis.weights.shape[1], self.curves.key_costs(self.basis).shape[1])
+
+    @cached
+    def _force_factor(self) -> Array:
+        """(n, n) the Cholesky factor of the matrix of the forces."""
+        at, index = np.unique(self.times, return_inverse=True)
+        matrix = (self.jacobian / self.cost) @ self.jacobian.T
+        matrix *= self.curves.overlaps_between(self.basis, at)[np.ix_(index, index)]
+        matrix[np.diag_indices_from(matrix)] += 1.0 / self.stiffness
+        band = np.zeros_like(matrix)
+        for offset in range(len(matrix)):
+            band[: len(matrix) - offset, offset] = np.diagonal(matrix, offset)
         return cholesky_factor(band)
 
-    def change(self, forces: Array) -> Array:
-        """(n,) the change of the residuals that the keys make which forces (A,) on all residuals move."""
+    @cached
+    def _key_factor(self) -> Array:
+        """(width, K d) the Cholesky factor of the normal equations, key by key."""
+        key_costs = self.cost[:, None] * self.curves.key_costs(self.basis)[:, None]
+        size, reach = self.jacobian.shape[1], key_costs.shape[2]
+        band = _normal_band(self.basis, self.times, np.sqrt(self.stiffness)[:, None] * self.jacobian, self._width)
+        # Entry (k, c, o d) couples a coordinate with itself at the key k + o.
+        band.reshape(self.basis.num_keys, size, -1)[:, :, : (reach - 1) * size + 1 : size] += key_costs
+        return cholesky_factor(band)
+
+    def _change(self, forces: Array) -> Array:
+        """(n,) the change of the residuals that the keys make which forces (n,) move."""
         gradient = np.zeros((len(self.basis.first), self.jacobian.shape[1]))
         starts = np.flatnonzero(np.diff(self.times, prepend=-1))
-        gradient[self.times[starts]] = np.add.reduceat(forces[self.rows, None] * self.jacobian, starts, axis=0)
-        keys = solve_factored(self.factor, -self.basis.gather(gradient).ravel()).reshape(self.basis.num_keys, -1)
+        gradient[self.times[starts]] = np.add.reduceat(forces[:, None] * self.jacobian, starts, axis=0)
+        keys = solve_factored(self._key_factor, -self.basis.gather(gradient).ravel()).reshape(self.basis.num_keys, -1)
         return np.einsum("ad,ad->a", self.jacobian, self.basis.values(keys)[self.times])
 
 
@@ -503,7 +562,8 @@ class FactoredKeys:
     """The Cholesky factors of the normal equations of the keys, for one damping and with some residuals excluded.
 
     They give the same forces as `FactoredMatrix`, and are cheaper where many residuals share few keys. Every residual
-    must depend on the coordinates of one group only.
+    must depend on the coordinates of one group only. Coordinates that only excluded residuals depend on take no part:
+    the fingers of a hand that does not touch the floor cost nothing.
     """
 
     damping: float
@@ -511,35 +571,45 @@ class FactoredKeys:
     """(A,) the residuals that are excluded."""
     stiffness: Array
     """(A,) the weight of each residual; zero for excluded ones."""
-    groups: list[FactoredGroup]
+    dependent: list[np.ndarray]
+    """For each group of coordinates, the residuals (n,) that depend on it."""
+    groups: dict[int, FactoredGroup]
+    """By the number of a group; those without residuals are left out."""
 
     @staticmethod
-    def of(pattern: Pattern, jacobian: Array, compliance: Array, damping: float, excluded: np.ndarray) -> FactoredKeys:
-        """Factor the normal equations for rows of derivatives (A, D) with compliance (A,), some of them excluded."""
-        stiffness, curves = np.where(excluded, 0.0, 1.0 / compliance), pattern.curves
-        groups = [
-            FactoredGroup.of(pattern, group, basis, jacobian, stiffness, damping)
-            for basis, group in zip(curves.bases, curves.groups, strict=True)
-        ]
-        return FactoredKeys(
-            damping=damping,
-            excluded=excluded,
-            stiffness=stiffness,
-            groups=[group for group in groups if group is not None],
-        )
+    def of(
+        pattern: Pattern,
+        jacobian: Array,
+        compliance: Array,
+        damping: float,
+        excluded: np.ndarray,
+        previous: FactoredKeys | None = None,
+    ) -> FactoredKeys:
+        """Factor the normal equations for rows of derivatives (A, D) with compliance (A,), some of them excluded.
 
-    def with_excluded(self, compliance: Array, excluded: np.ndarray) -> FactoredKeys:
-        """The factors with these residuals (A,) excluded, where all have compliance (A,); groups without a change
-        keep theirs."""
+        Groups without a change keep the factors of `previous`, which were made with the same derivatives.
+        """
         stiffness = np.where(excluded, 0.0, 1.0 / compliance)
-        groups = [group.with_stiffness(stiffness) for group in self.groups]
-        return replace(self, excluded=excluded, stiffness=stiffness, groups=groups)
+        if previous is None:
+            dependent = [np.flatnonzero(jacobian[:, group].any(axis=1)) for group in pattern.curves.groups]
+        else:
+            dependent = previous.dependent
+        groups: dict[int, FactoredGroup] = {}
+        for number, candidates in enumerate(dependent):
+            rows = candidates[~excluded[candidates]]
+            if len(rows) == 0:
+                continue
+            known = previous.groups.get(number) if previous is not None and previous.damping == damping else None
+            if known is None or not np.array_equal(known.rows, rows):
+                known = FactoredGroup.of(pattern, number, rows, jacobian, stiffness, damping)
+            groups[number] = known
+        return FactoredKeys(damping=damping, excluded=excluded, stiffness=stiffness, dependent=dependent, groups=groups)
 
     def forces(self, residuals: Array) -> Array:
         """(A,) the forces that satisfy residuals (A,); zero for excluded ones."""
         forces = self.stiffness * residuals
-        for group in self.groups:
-            forces[group.rows] += self.stiffness[group.rows] * group.change(forces)
+        for group in self.groups.values():
+            forces[group.rows] = group.forces(residuals[group.rows])
         return forces
 
 

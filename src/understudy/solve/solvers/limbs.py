@@ -141,7 +141,7 @@ class LimbProblem:
 def _independent_groups(problem: Problem) -> tuple[np.ndarray, ...]:
     """The coordinates of a problem in groups, such that no constraint depends on two of them."""
     starts = np.cumsum([0, *(body.num_coordinates for body in problem.bodies)])
-    label = np.arange(starts[-1])
+    label, is_used = np.arange(starts[-1]), np.zeros(starts[-1], bool)
     for point_refs, joint_refs in problem._resolved:
         used: set[int] = set()
         for actor, point in (*point_refs, *joint_refs):
@@ -149,9 +149,12 @@ def _independent_groups(problem: Problem) -> tuple[np.ndarray, ...]:
             shifts = range(starts[actor], starts[actor] + body.num_shifts)
             chain = body.skeleton.chain(body.skeleton.index[point.joint])
             rotations = starts[actor] + body.num_shifts + np.flatnonzero(np.isin(body.joint_of, chain))
+            is_used[[*shifts, *rotations.tolist()]] = True
             used |= set(label[[*shifts, *rotations.tolist()]].tolist())
         if used:
             label[np.isin(label, list(used))] = min(used)
+    # Coordinates that no constraint depends on stay as they are: one group of them is enough.
+    label[~is_used] = len(label)
     return tuple(np.flatnonzero(label == first) for first in distinct(label))
 
 

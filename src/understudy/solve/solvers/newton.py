@@ -501,10 +501,8 @@ class LinearizedStep:
         matrix = self.factored[-1] if self.factored else None
         pattern, compliance = self.step_pattern.pattern, self.step_pattern.compliance
         if self.band is None:
-            if isinstance(matrix, FactoredKeys) and matrix.damping == damping:
-                matrix = matrix.with_excluded(compliance, excluded)
-            else:
-                matrix = FactoredKeys.of(pattern, self.jacobian, compliance, damping, excluded)
+            previous = matrix if isinstance(matrix, FactoredKeys) else None
+            matrix = FactoredKeys.of(pattern, self.jacobian, compliance, damping, excluded, previous)
         elif not isinstance(matrix, FactoredMatrix) or matrix.damping != damping or not matrix.exclude(excluded):
             matrix = FactoredMatrix.of(pattern, self.band, compliance, damping, excluded)
         self.factored[:] = [matrix]
