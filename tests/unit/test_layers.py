@@ -12,10 +12,10 @@ import understudy
 ROOMS = (
     "base",
     "figure",
-    "io",
     "samples",
     "constraints",
     "solve",
+    "io",
     "correspondence",
     "metrics",
     "retarget",

@@ -2,59 +2,24 @@
 
 from __future__ import annotations
 
-import io
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from tests.vrm_models import model
 
 from understudy import retarget, samples
 from understudy.base.errors import FileError, OptionError
-from understudy.base.quaternion import from_axis_angle, multiply, rotate
+from understudy.base.quaternion import multiply
 from understudy.correspondence.suggest import suggest
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.roles import roles
-from understudy.io import Clip, read, write
+from understudy.io import read, write
 from understudy.io.gltf.document import parse
-from understudy.io.gltf.writer import build
 from understudy.io.vrm.reader import ROLE_OF_BONE
-
-SPRINGS = {"specVersion": "1.0", "springs": [{"name": "hair", "joints": [{"node": 3}]}]}
-
-
-def model(version: int, *, anonymous: bool = True, backwards: bool = False) -> bytes:
-    """A VRM model of our sample human. Names of bones may say nothing."""
-    skeleton = samples.character("adult")
-    joints = roles(skeleton)
-    if anonymous:
-        names = tuple(f"bone{i:03d}" for i in range(skeleton.num_joints))
-        ends = tuple(replace(end, joint=names[skeleton.index[end.joint]]) for end in skeleton.ends)
-        skeleton = replace(skeleton, names=names, ends=ends)
-    if backwards:
-        turn = from_axis_angle(np.array([0.0, 1.0, 0.0]), np.pi)
-        offsets, rest = skeleton.offsets.copy(), skeleton.rest.copy()
-        offsets[0], rest[0] = rotate(turn, offsets[0]), multiply(turn, rest[0])
-        skeleton = replace(skeleton, offsets=offsets, rest=rest)
-    builder, _ = build(Clip.of(skeleton), 1.0, "Y", "")
-    bones = {bone: joints[role] for bone, role in ROLE_OF_BONE.items() if role in joints}
-    if version == 0:
-        humanoid: dict[str, Any] = {"humanBones": [{"bone": bone, "node": node} for bone, node in bones.items()]}
-        faces = {"blendShapeMaster": {"blendShapeGroups": [{"name": "Joy"}]}, "secondaryAnimation": {"boneGroups": []}}
-        extensions = {"VRM": {"humanoid": humanoid, **faces}}
-    else:
-        humanoid = {"humanBones": {bone: {"node": node} for bone, node in bones.items()}}
-        face = {"expressions": {"preset": {"happy": {"isBinary": False}}}}
-        extensions = {
-            "VRMC_vrm": {"specVersion": "1.0", "humanoid": humanoid, **face}, "VRMC_springBone": SPRINGS
-        }  # fmt: skip
-    builder.tree["extensions"], builder.tree["extensionsUsed"] = extensions, list(extensions)
-    stream = io.BytesIO()
-    builder.write(stream, text=False)
-    return stream.getvalue()
 
 
 @pytest.fixture(params=[0, 1])
