@@ -1,8 +1,10 @@
 """Pictures of the studio for docs/studio.md, taken in a browser of a studio that is started for them.
 
     python docs/studio_pictures.py [NAME ...]
+    python docs/studio_pictures.py --tour FOLDER TARGET ...
 
-Needs the page built (`make page`), playwright and chromium. Without names all pictures are made.
+Needs the page built (`make page`), playwright and chromium. Without names all pictures are made. With `--tour`, every panel is
+taken into a folder, light and dark and in two sizes, while each of the targets (files or samples) performs a walk.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 PICTURES = Path(__file__).parent / "pictures"
 FLAGS = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
@@ -166,10 +168,41 @@ SCENES: dict[str, tuple[tuple[str, ...], Callable[[Page], None], str]] = {
 }
 
 
+PANELS = ("files", "inspector", "body", "correspondence", "transition", "analogy", "variants", "quality")
+TOUR_SIZES = ((1440, 900), (1280, 720))
+
+
+def tour(browser: Browser, folder: Path, targets: list[str]) -> None:
+    """Every panel, light and dark and in both sizes, with each target."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for target in targets:
+        name = Path(target.removeprefix("sample:")).stem
+        target = target if target.startswith("sample:") else str(Path(target).resolve())
+        opened = [] if target.startswith("sample:") else ["--folder", str(Path(target).parent)]
+        with studio("sample:walk", target, *opened) as url:
+            for width, height in TOUR_SIZES:
+                page = browser.new_page(viewport={"width": width, "height": height})
+                page.goto(url)
+                page.get_by_test_id("tab-files").wait_for()
+                settled(page)
+                go_to(page, 1.2)
+                for theme in ("light", "dark"):
+                    page.get_by_test_id("theme").select_option(theme)
+                    for each in PANELS:
+                        panel(page, each)
+                        settled(page)
+                        page.screenshot(path=folder / f"{name}_{width}_{theme}_{each}.png")
+                page.close()
+                print(f"{name} {width}x{height}", flush=True)
+
+
 def main(names: list[str]) -> None:
     browser_path = os.environ.get("CHROME") or shutil.which("chromium") or shutil.which("google-chrome")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=browser_path, args=FLAGS)
+        if names[:1] == ["--tour"]:
+            tour(browser, Path(names[1]), names[2:])
+            return
         for name in names or SCENES:
             files, act, theme = SCENES[name]
             with studio(*files) as url:

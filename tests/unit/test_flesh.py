@@ -15,7 +15,7 @@ from understudy.figure.skin import Material, Mesh, skinned
 from understudy.io import read
 from understudy.retarget.driver import retarget
 
-SKINNED = ("adult", "child", "giant", "stretched", "other", "dog", "spider", "shark", "can")
+SKINNED = ("adult", "child", "giant", "stretched", "other", "dog", "spider", "bird", "shark", "can")
 
 
 def volume(mesh: Mesh) -> float:

@@ -15,9 +15,9 @@ from understudy.figure.motion import Motion
 from understudy.figure.skeleton import JointKind
 from understudy.samples.animals import arch, bend_inside, cycle_curve, frame_times, ramps, smooth
 
-MOTIONS = ("walk2d", "dog_walk", "dog_trot", "spider_walk", "swim")
+MOTIONS = ("walk2d", "dog_walk", "dog_trot", "spider_walk", "bird_walk", "swim")
 STEPPING = MOTIONS[:-1]
-CHARACTERS = ("figure2d", "can", "dog", "spider", "shark")
+CHARACTERS = ("figure2d", "can", "dog", "spider", "bird", "shark")
 RATES = (24.0, 30.0, 60.0, 120.0)
 
 

@@ -663,3 +663,57 @@ def test_an_image_far_too_large_is_not_shown() -> None:
     assert image_size(b"\xff\xd8\xff\xff") == (0, 0)
     assert surface_table(Material(image=PNG_2X1))["image"] is not None
     assert surface_table(Material(image=huge))["image"] is None
+
+
+def test_a_prop_that_is_carried_keeps_its_place_in_the_hand(shop: DocumentSolver, base: Path) -> None:
+    crate = {"name": "crate", "shape": "cylinder", "sizes": [[0.2, 0.3, 0.2]], "positions": [[0.4, 1.0, 0.5]]}
+    crate |= {"carried_by": "LeftHand", "carried": [0.5, 1.5]}
+    wanted = shop.filled(document({"source": "sample:walk"}, prop=[crate]), base)
+    made = solved(shop, wanted, base)
+    (table,) = shop.view(wanted, base)["props"]
+    assert (table["shape"], table["moves"], table["mesh"]) == ("cylinder", True, None)
+    header, arrays = made.shown_body("result").message()
+    times, course = arrays["times"], arrays["props"][:, 0]
+    hand = made.motions_made[0].skeleton.index["LeftHand"]
+    held = (times > 0.49) & (times < 1.51)
+    # In the hand's own frame the crate does not move while it is carried; before and after it stands.
+    turns, places = np.roll(arrays["rotations"][held, hand], 1, axis=-1), arrays["positions"][held, hand]
+    grip = rotate(turns * [1, -1, -1, -1], course[held, :3] - places)
+    assert np.ptp(grip, axis=0).max() < 1e-4
+    assert np.ptp(course[held, :3], axis=0).max() > 0.3
+    assert np.allclose(course[times < 0.49, :3], [0.4, 1.0, 0.5], atol=1e-6)
+    assert np.ptp(course[times > 1.51, :3], axis=0).max() < 1e-6
+    source = made.shown_body("source").message()[1]["props"][:, 0]
+    assert np.allclose(source[:, :3], [0.4, 1.0, 0.5], atol=1e-6)
+    assert header["which"] == "result"
+
+
+def test_the_mesh_of_a_prop_fills_its_box(shop: DocumentSolver, base: Path) -> None:
+    (base / "tent.obj").write_text("v -1 0 0\nv 3 0 0\nv 0 2 0\nv 0 0 1\nf 1 2 3\nf 1 2 4\n")
+    tent = {"name": "tent", "mesh": "tent.obj", "positions": [[0.0, 0.5, 1.0]]}
+    wanted = shop.filled(document({"source": "sample:walk"}, prop=[tent]), base)
+    (table,) = shop.view(wanted, base)["props"]
+    assert table["boxes"][0]["size"] == [4.0, 2.0, 1.0]
+    message = solved(shop, wanted, base).mesh("prop:tent")
+    assert message is not None
+    assert table["mesh"].startswith("mesh/prop%3Atent?v=")
+    positions = message[1]["positions"]
+    assert np.allclose(positions.min(axis=0), -0.5)
+    assert np.allclose(positions.max(axis=0), 0.5)
+
+
+@pytest.mark.parametrize(
+    ("entry", "path", "problem"),
+    [
+        ({"mesh": "nowhere.obj"}, ("prop", 0), "nowhere.obj"),
+        ({"mesh": "session"}, ("prop", 0), "is no file of a mesh"),
+        ({"carried_by": "LeftHnd"}, ("prop", 0, "carried_by"), "LeftHand"),
+    ],
+)
+def test_a_wrong_prop_is_named(
+    entry: dict[str, Any], path: tuple[Any, ...], problem: str, shop: DocumentSolver, base: Path
+) -> None:
+    prop = {"name": "thing", "positions": [[0.0, 0.0, 0.0]], **entry}
+    with pytest.raises(FieldError, match=problem) as caught:
+        shop.view(shop.filled(document({"source": "sample:walk"}, prop=[prop]), base), base)
+    assert caught.value.keys == path

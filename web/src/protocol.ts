@@ -166,7 +166,8 @@ export interface Listing {
   folder: string;
   /** Full paths, to be browsed as they are. Files have plain names: `folder/name` opens one. */
   folders: string[];
-  files: { name: string; size: number; kind: "motion" | "character" | "recipe" | "other" }[];
+  /** `mesh`: whether it can hold a mesh that a prop can have. */
+  files: { name: string; size: number; kind: "motion" | "character" | "recipe" | "mesh" | "other"; mesh: boolean }[];
   samples: { name: string; about: string; motion: boolean }[];
 }
 
@@ -209,7 +210,7 @@ export interface State {
   fps: number;
   duration: number;
   bodies: Body[];
-  props: { name: string; boxes: { size: Vector; position: Vector; rotation: number[] }[]; moves: boolean }[];
+  props: Prop[];
   /** Metres: the height of the floor. */
   floor: number;
   forms: Forms;
@@ -220,6 +221,16 @@ export interface State {
   formats: { name: string; ending: string; about: string }[];
   /** The folders that the server has open, first the one that files are named from, and last where it keeps this session. */
   folders: string[];
+}
+
+/** A thing on the stage: boxes, filled by themselves, by cylinders along Y, or by the mesh of a file. */
+export interface Prop {
+  name: string;
+  boxes: { size: Vector; position: Vector; rotation: number[] }[];
+  moves: boolean;
+  shape: "box" | "cylinder" | "mesh";
+  /** Where to fetch the mesh: positions, normals and faces within a box of edge length 1. */
+  mesh: string | null;
 }
 
 /** A character on the stage. */

@@ -309,7 +309,7 @@ def notes_on_clips(clip: Clip) -> list[str]:
     return [note for note in clip.notes if _CHOICE in note or note.endswith(_EMPTY)]
 
 
-SHARED = ("clip", "child", "guess", "look", "matrices")
+SHARED = ("clip", "child", "guess", "look", "matrices", "surface")
 """Modules of this folder that hold no format."""
 
 

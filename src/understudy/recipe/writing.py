@@ -78,7 +78,7 @@ def relative_to_folder(recipe: Recipe, folder: Path) -> Recipe:
     reading = replace(
         recipe.reading, skeleton=rename(recipe.reading.skeleton), target_skeleton=rename(recipe.reading.target_skeleton)
     )
-    props = tuple(replace(prop, path=rename(prop.path)) for prop in recipe.props)
+    props = tuple(replace(prop, path=rename(prop.path), mesh=rename(prop.mesh)) for prop in recipe.props)
     return replace(recipe, actors=actors, reading=reading, props=props, folder=folder)
 
 

@@ -34,12 +34,19 @@ Spacing = float | str
 """Seconds between keys, or `auto`, or `all`."""
 
 
+PROP_SHAPES = ("box", "cylinder")
+
+
 @record
 class PropEntry:
-    """A prop in the scene, made of boxes; constraints refer to its position or path by `prop = NAME`."""
+    """A prop in the scene, made of boxes or the like; constraints refer to its position or path by `prop = NAME`."""
 
     name: str
     """What contacts and constraints call it."""
+    shape: str = "box"
+    """What fills its boxes: `box`, or `cylinder`, which stands along Y."""
+    mesh: str | None = None
+    """A file whose mesh fills its boxes instead: OBJ, STL, or a format of characters."""
     sizes: Array | None = None
     """(B, 3) metres: edge lengths of its boxes."""
     positions: Array | None = None
@@ -49,6 +56,21 @@ class PropEntry:
     path: str | None = None
     """A file with its path, if it moves: CSV with columns time, x, y, z and optionally qw, qx, qy, qz (seconds,
     metres, Y up), the JSON written by `understudy samples`, or a sample as sample:NAME."""
+    carried_by: str = ""
+    """The joint or end of the first target that a prop without a path goes along with where it is shown; it stays if
+    empty."""
+    carried: tuple[float, float] | None = None
+    """Seconds: when it is picked up and put down; always carried if not given."""
+
+    def __post_init__(self) -> None:
+        if self.shape not in PROP_SHAPES:
+            raise OptionError(
+                f"Prop `{self.name}`: expected a shape, one of {', '.join(PROP_SHAPES)}; got `{self.shape}`"
+            )
+        if self.carried is not None and not self.carried[0] <= self.carried[1]:
+            raise OptionError(f"Prop `{self.name}`: it must be put down after it is picked up; got {self.carried} s")
+        if self.carried_by and self.path is not None:
+            raise OptionError(f"Prop `{self.name}`: a prop that moves along a path is not carried besides")
 
 
 @record

@@ -23,6 +23,8 @@ class Prop:
     """(B, 3) metres, world, centres; (F, B, 3) if it moves."""
     rotations: Array
     """(B, 4), or (F, B, 4) if it moves."""
+    shape: str = "box"
+    """What fills its boxes: "box", "cylinder" or "mesh"."""
 
     def __repr__(self) -> str:
         return f"<Prop {self.name}>"

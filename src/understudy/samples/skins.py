@@ -1,4 +1,4 @@
-"""Skins of the sample characters: people in shirt and shorts, a dog, a spider, a shark, a can.
+"""Skins of the sample characters: people in shirt and shorts, a dog, a spider, a bird, a shark, a can.
 
 Limbs of the left side are blue and those of the right side orange.
 """
@@ -477,6 +477,58 @@ def shark(skeleton: Skeleton) -> list[Piece]:
     return pieces
 
 
+def bird(skeleton: Skeleton) -> list[Piece]:
+    """A bird with a pale breast, wings of the colours of their sides, and feet of the same."""
+    body = Body(skeleton)
+    number = body.number
+    back, pale, horn = paint("feathers", "#7c6f66"), paint("breast", "#efe4d2"), paint("beak", "#e0a33a")
+    base, tail = body.at("Body"), body.at("Tail")
+    rump, tip = body.at("Tail", z=-0.02), body.at("TailTip")
+    trunk = Tube.through(
+        [rump, *(base + vector(0.0, y, z) for y, z in ((0.005, -0.09), (0.01, 0.02), (0.025, 0.1))),
+         body.at("Neck", y=0.01)],
+        [0.055, 0.105, 0.128, 0.108, 0.06], number["Body"], axes=[(ACROSS, 0.92)],
+    )  # fmt: skip
+    throat = [body.at("Neck", y=0.0, z=-0.01), body.at("UpperNeck"), body.at("Head", y=0.01, z=0.005)]
+    neck = Tube.through(throat, [0.07, 0.048, 0.052], [number["Neck"], number["UpperNeck"]])
+    head = Tube.through([body.at("Head", y=0.02), body.at("Head", y=0.022, z=0.045)], [0.062, 0.05], number["Head"])
+    fan = Tube.through([tail, 0.5 * (tail + tip), tip], [0.05, 0.055, 0.045], number["Tail"], axes=[(UP, 0.22)])
+    front = [base + vector(0.0, -0.022, 0.01), base + vector(0.0, -0.002, 0.09), body.at("Neck", y=-0.012, z=0.022)]
+    breast = Tube.through(front, [0.112, 0.106, 0.052], number["Body"], axes=[(ACROSS, 0.93)])
+    crop = Tube.through([body.at("Neck", z=0.012), body.at("UpperNeck", z=0.012)], [0.05, 0.04], number["Neck"])
+    beak = Tube.through([body.at("Head", y=0.012, z=0.07), body.at("Beak")], [0.026, 0.005], number["Head"])
+    pieces = [
+        Piece(material=back, tubes=[trunk, neck, head], spacing=0.022, blend=0.012, softness=0.03),
+        Piece(material=back, tubes=[fan], spacing=0.022),
+        Piece(material=pale, tubes=[breast, crop], spacing=0.022, blend=0.012, softness=0.03),
+        Piece(material=horn, tubes=[beak], spacing=0.012),
+    ]
+    for side, sign in SIDES:
+        word = side.capitalize()
+        eye = Tube.through(body.at("Head", x=0.052 * sign, y=0.035, z=0.04), 0.012, number["Head"])
+        pieces.append(Piece(material=DARK, tubes=[eye], spacing=0.008))
+        parts = [f"{word}Wing", f"{word}Forewing", f"{word}Handwing"]
+        path = [body.at(part, y=-0.015) for part in parts] + [body.at(f"{word}WingTip")]
+        wing = Tube.through(path, [0.05, 0.075, 0.066, 0.012], [number[part] for part in parts], axes=[(ACROSS, 0.34)])
+        pieces.append(Piece(material=LIMBS[side], tubes=[wing], spacing=0.022, softness=0.03))
+        hip, knee, ankle = (body.at(f"{word}{part}") for part in ("Thigh", "Shank", "Tarsus"))
+        thigh = Tube.through([hip + vector(0.0, 0.02, 0.0), knee], [0.06, 0.036], number[f"{word}Thigh"])
+        drum = Tube.through([knee, 0.45 * knee + 0.55 * ankle], [0.036, 0.02], number[f"{word}Shank"])
+        pieces.append(Piece(material=back, tubes=[thigh, drum], spacing=0.016, blend=0.01, softness=0.02))
+        foot = body.at(f"{word}Toes")
+        shank = Tube.through(
+            [0.6 * knee + 0.4 * ankle, ankle, foot, foot + vector(0.0, -0.012, 0.015)], [0.017, 0.015, 0.013, 0.012],
+            [number[f"{word}Shank"], number[f"{word}Tarsus"], number[f"{word}Toes"]],
+        )  # fmt: skip
+        pieces.append(Piece(material=SHOES[side], tubes=[shank], spacing=0.01, softness=0.012))
+        heel, front_toe = foot + vector(0.0, -0.013, 0.0), body.at(f"{word}Toe", y=0.009)
+        spread = vector(0.045, 0.0, -0.018)
+        for end in (front_toe, front_toe + spread, front_toe + spread * [-1, 1, 1], body.at(f"{word}HindToe", y=0.009)):
+            toe = Tube.through([heel, 0.5 * (heel + end), end], [0.012, 0.011, 0.008], number[f"{word}Toes"])
+            pieces.append(Piece(material=SHOES[side], tubes=[toe], spacing=0.012))
+    return pieces
+
+
 def can(skeleton: Skeleton) -> Mesh:
     """A soda can with a blue and an orange half and silver ends, turned on a lathe."""
     body = Body(skeleton)
@@ -528,7 +580,7 @@ def fleshed(design: Callable[[Skeleton], list[Piece]]) -> Callable[[Skeleton], M
 
 
 DESIGNS: dict[str, Callable[[Skeleton], Mesh]] = {
-    "dog": fleshed(dog), "spider": fleshed(spider), "shark": fleshed(shark), "can": can,
+    "dog": fleshed(dog), "spider": fleshed(spider), "shark": fleshed(shark), "bird": fleshed(bird), "can": can,
     **{name: fleshed(partial(person, outfit=outfit)) for name, outfit in OUTFITS.items()},
 }  # fmt: skip
 """The makers of skins, by the names of the characters."""

@@ -10,6 +10,7 @@ from typing import Any
 from understudy.base.errors import FileError, UnderstudyError, nearest_names
 from understudy.io import formats
 from understudy.io.clip import split_clip
+from understudy.io.surface import surface_suffixes
 from understudy.retarget.actor import SAMPLE
 from understudy.studio.document import CLIPS, Document
 from understudy.studio.messages import DocumentPath, RequestError
@@ -17,7 +18,9 @@ from understudy.studio.messages import DocumentPath, RequestError
 MAX_LISTED_ENTRIES = 2000
 """Further entries of a folder are not listed."""
 
-KIND_OF_SUFFIX = {".toml": "recipe", ".asf": "character", ".urdf": "character", ".xml": "character"}
+KIND_OF_SUFFIX = {
+    ".toml": "recipe", ".asf": "character", ".urdf": "character", ".xml": "character", ".obj": "mesh", ".stl": "mesh",
+}  # fmt: skip
 """Kinds of files without motion, by suffix."""
 
 
@@ -142,7 +145,7 @@ def _file_table(entry: os.DirEntry[str]) -> dict[str, Any]:
     suffix = Path(entry.name).suffix.lower()
     motions = [s for file_format in formats().values() for s in file_format.suffixes if file_format.read]
     kind = KIND_OF_SUFFIX.get(suffix, "motion" if suffix in motions else "other")
-    return {"name": entry.name, "size": entry.stat().st_size, "kind": kind}
+    return {"name": entry.name, "size": entry.stat().st_size, "kind": kind, "mesh": suffix in surface_suffixes()}
 
 
 def list_samples() -> list[dict[str, Any]]:
@@ -162,7 +165,7 @@ def file_names(document: Document) -> Iterator[tuple[DocumentPath, str]]:
     recipe_paths = [
         *(("actor", i, key) for i in range(len(recipe["actor"])) for key in ("source", "target", "map")),
         *(("reading", key) for key in ("skeleton", "target_skeleton")),
-        *(("prop", i, "path") for i in range(len(recipe["prop"]))),
+        *(("prop", i, key) for i in range(len(recipe["prop"])) for key in ("path", "mesh")),
     ]
     clip_paths = [(mode, clip) for mode, clips in CLIPS.items() for clip in clips]
     for path in [*(("recipe", *path) for path in recipe_paths), *clip_paths]:

@@ -4,140 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from understudy.base.errors import OptionError
-from understudy.base.quaternion import Array, slerp
 from understudy.base.records import cached, record
 from understudy.correspondence.pairs import Correspondence
 from understudy.figure.contacts import Contact
-from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
 from understudy.io import Clip
 from understudy.metrics.base import Curve, Measurement, evaluate
-from understudy.recipe.props import load_prop_path
-from understudy.retarget.actor import SAMPLE, ActorData, clip_of, sample_scene
+from understudy.retarget.actor import ActorData, clip_of
 from understudy.retarget.driver import Outcome, Prepared, Problem, ProgressCallback, Solution
 from understudy.retarget.quality import Violation, advice, measure, measure_violations, metric_figure
-from understudy.retarget.spec import KEY_RATE_HZ, SPACINGS_FRAMES, PropEntry, has_keys
+from understudy.retarget.spec import KEY_RATE_HZ, SPACINGS_FRAMES, has_keys
 from understudy.samples import Prop
+from understudy.studio.props import PROP, carry_props, prop_message
 from understudy.studio.scene import Message, ShownBody, SolveResult, Table, empty_result, find_standing, shown_frames
 from understudy.studio.tracks import make_tracks, standing_points
-
-IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
-
-DEFAULT_PROP_SIZE_METRES = 0.1
-"""Edge length at which a prop without a size is shown."""
-
-
-def load_props(actors: Sequence[ActorData], entries: Sequence[PropEntry], folder: Path) -> tuple[Prop, ...]:
-    """All props at the frames of the first actor's motion; a recipe's prop replaces a sample's of the same name."""
-    props: dict[str, Prop] = {}
-    for entry in entries:
-        props[entry.name] = _recipe_prop(entry, folder, actors[0].motion.times)
-    for actor in actors:
-        for prop in actor.props:
-            if prop.name not in props:
-                props[prop.name] = _sample_prop(prop, actor)
-    return tuple(props.values())
-
-
-def _sample_prop(prop: Prop, actor: ActorData) -> Prop:
-    """A sample's prop at the frames of the motion, which may be cut and resampled."""
-    if prop.positions.ndim == 2 or not actor.spec.source.startswith(SAMPLE):
-        return prop
-    times = np.arange(len(prop.positions)) / _sample_fps(actor.spec.source)
-    positions, rotations = resample_course(times, prop.positions, prop.rotations, actor.start + actor.motion.times)
-    return Prop(name=prop.name, sizes=prop.sizes, positions=positions, rotations=rotations)
-
-
-@lru_cache(maxsize=64)
-def _sample_fps(source: str) -> float:
-    """Frame rate of a sample before resampling."""
-    return sample_scene(source)[0].motion.fps
-
-
-def _recipe_prop(entry: PropEntry, folder: Path, frame_times: Array) -> Prop:
-    """A prop of the recipe: all its boxes if it stays, its first box if it moves."""
-    sizes = np.atleast_2d(np.full(3, DEFAULT_PROP_SIZE_METRES) if entry.sizes is None else entry.sizes)
-    if entry.path is None:
-        positions = np.atleast_2d(entry.positions)  # type: ignore[arg-type]
-        rotations = np.broadcast_to(IDENTITY, (len(positions), 4)) if entry.rotations is None else entry.rotations
-        return Prop(
-            name=entry.name,
-            sizes=np.broadcast_to(sizes, positions.shape) if len(sizes) == 1 else sizes[: len(positions)],
-            positions=positions,
-            rotations=np.broadcast_to(np.atleast_2d(rotations), (len(positions), 4)),
-        )
-    course = load_prop_path(entry, folder)
-    times = np.zeros(1) if course.times is None else course.times
-    rotations = np.broadcast_to(IDENTITY, (len(times), 4)) if course.rotations is None else course.rotations
-    positions, resampled = resample_course(times, course.positions[:, None], rotations[:, None], frame_times)
-    return Prop(name=entry.name, sizes=sizes[:1], positions=positions, rotations=resampled)
-
-
-def carry_props(
-    props: Sequence[Prop], contacts: Sequence[Contact], problem: Problem, source: Motion, result: Motion
-) -> tuple[Prop, ...]:
-    """Moving props of the result: carried with its hands, and left where they were last held.
-
-    Args:
-        props: Props at the source's frames; the source may keep only every n-th of these frames.
-        contacts: Those without a place, on a prop, carry that prop.
-        problem: The solved problem; its constraints name the points of the target.
-        source: Motion of the source.
-        result: Motion of the target at the same frames.
-    """
-    carried = []
-    for prop in props:
-        if prop.positions.ndim == 2:
-            continue
-        step = max(round((len(prop.positions) - 1) / max(source.num_frames - 1, 1)), 1)
-        positions, rotations = prop.positions[::step][: source.num_frames], prop.rotations[::step][: source.num_frames]
-        carrying = [c for c in contacts if c.on == prop.name and c.place is None and c.other is None]
-        offset = _carry_offset(carrying, problem, source, result)[: len(positions)]
-        positions = positions + offset[:, None]
-        carried.append(Prop(name=prop.name, sizes=prop.sizes, positions=positions, rotations=rotations))
-    return tuple(carried)
-
-
-def _carry_offset(carrying: Sequence[Contact], problem: Problem, source: Motion, result: Motion) -> Array:
-    """(F, 3) metres from the prop's place with the source to that with the result: mean over the hands on it."""
-    total, count = np.zeros((source.num_frames, 3)), np.zeros(source.num_frames)
-    poses = fk(source), fk(result)
-    for contact in carrying:
-        name = f"{contact.point.name} picks up {contact.on} at {contact.start:.2f} s"
-        grasp = next((c for c in problem.constraints if c.name == name), None)
-        frames = contact.frames(source.fps, source.num_frames)
-        if grasp is None or len(frames) == 0:
-            continue
-        _, point = problem.resolve(grasp, grasp.point_refs()[0])
-        displacement = poses[1].points([point])[frames, 0] - poses[0].points([contact.point])[frames, 0]
-        total[frames] += displacement
-        count[frames] += 1
-    carried_frames = np.flatnonzero(count)
-    if len(carried_frames) == 0:
-        return total
-    offset = total[carried_frames] / count[carried_frames, None]
-    # A prop does not move before it is first held; once put down, it stays there.
-    last_carried = np.searchsorted(carried_frames, np.arange(source.num_frames), side="right") - 1
-    return np.where(last_carried[:, None] >= 0, offset[np.maximum(last_carried, 0)], 0.0)
-
-
-def resample_course(times: Array, positions: Array, rotations: Array, frame_times: Array) -> tuple[Array, Array]:
-    """Interpolate positions (T, B, 3) and rotations (T, B, 4) at frame times (F,); constant outside `times`."""
-    after = np.clip(np.searchsorted(times, frame_times, side="right"), 1, max(len(times) - 1, 1))
-    before, after = np.minimum(after - 1, len(times) - 1), np.minimum(after, len(times) - 1)
-    gap = np.maximum(times[after] - times[before], 1e-9)
-    fraction = np.clip((frame_times - times[before]) / gap, 0.0, 1.0)[:, None]
-    interpolated = positions[before] + fraction[..., None] * (positions[after] - positions[before])
-    return interpolated, slerp(rotations[before], rotations[after], fraction)
-
 
 LOWEST_IS_WORST = ("margin",)
 """Curves whose lowest value is the worst."""
@@ -352,7 +238,8 @@ class RetargetResult(SolveResult):
         owners = {name, ""} if index == 0 else {name}
         props: tuple[Prop, ...] = ()
         if index == 0 and self.props:
-            props = carry_props(self.props, self.contacts, self.problem, actor.motion, motion)
+            entries = self.prepared.recipe.props
+            props = carry_props(self.props, entries, self.contacts, self.problem, actor.motion, motion)
         return ShownBody(
             which=self._which(kind, actor),
             label=result_label(actor, several=len(self.prepared.actors) > 1),
@@ -435,6 +322,12 @@ class RetargetResult(SolveResult):
              "seconds": data["seconds"], "figures": variant_figures(data)}
             for which, label, data in (*result_row, *variant_rows)
         ]  # fmt: skip
+
+    def mesh(self, which: str) -> Message | None:
+        if which.startswith(PROP):
+            recipe = self.prepared.recipe
+            return prop_message(which, recipe.props, recipe.folder)
+        return super().mesh(which)
 
     def clip(self, which: str) -> Clip:
         kind, _, rest = which.partition(":")

@@ -25,8 +25,9 @@ from understudy.studio.bones import correspondence_table, pair_tables, read_corr
 from understudy.studio.cache import Cache, content_key
 from understudy.studio.document import recipe_tables
 from understudy.studio.painting import lacks_places, touch_tables, with_places
-from understudy.studio.performance import RetargetResult, load_props, result_label, source_label
-from understudy.studio.scene import EMPTY_SCENE, MAX_SHOWN_FPS, SolveResult, Table, body_table, prop_tables
+from understudy.studio.performance import RetargetResult, result_label, source_label
+from understudy.studio.props import load_props, prop_tables
+from understudy.studio.scene import EMPTY_SCENE, MAX_SHOWN_FPS, SolveResult, Table, body_table
 
 INDEPENDENT_TABLES = {
     "actor": ("actors", ()),
@@ -65,7 +66,7 @@ class RetargetDocumentSolver:
             "fps": actors[0].motion.fps,
             "duration": actors[0].motion.duration,
             "bodies": self._bodies(recipe, actors),
-            "props": prop_tables(load_props(actors, recipe.props, base)),
+            "props": prop_tables(load_props(actors, recipe.props, base), recipe.props, base),
             "floor": float(find_floor(contacts, leg_length(actors[0].motion.skeleton)).height),
             "correspondence": correspondence,
             "notes": notes,

@@ -24,7 +24,8 @@ from understudy.figure.skin import Mesh
 from understudy.io import Clip
 from understudy.retarget.driver import ProgressCallback
 from understudy.samples import Prop
-from understudy.studio.skins import Message, find_image, has_skin, skin_message
+from understudy.studio.props import prop_courses
+from understudy.studio.skins import Message, find_image, has_skin, skin_message, xyzw
 
 MAX_SHOWN_FPS = 60.0
 """Most frames per second that are sent to the page."""
@@ -109,11 +110,6 @@ def shown_frames(motion: Motion) -> np.ndarray:
     return frames if frames[-1] == motion.num_frames - 1 else np.append(frames, motion.num_frames - 1)
 
 
-def xyzw(rotations: Array) -> Array:
-    """(..., 4) quaternions in the page's order x, y, z, w."""
-    return np.roll(rotations, -1, axis=-1)
-
-
 def find_standing(contacts: Sequence[Contact], motion: Motion) -> list[tuple[Point, np.ndarray]]:
     """The points that stand on the floor, with their frames, from contacts."""
     points = []
@@ -158,38 +154,6 @@ def convex_outline(points: Array) -> Array:
 def _signed_area(a: Array, b: Array, c: Array) -> float:
     """Twice the signed area of the triangle a, b, c in the horizontal plane."""
     return float((b[0] - a[0]) * (c[2] - a[2]) - (b[2] - a[2]) * (c[0] - a[0]))
-
-
-def is_moving(prop: Prop) -> bool:
-    """Whether a prop moves over time."""
-    return prop.positions.ndim == 3
-
-
-def prop_tables(props: Sequence[Prop]) -> list[dict[str, Any]]:
-    """Props as the page receives them, at the first frame."""
-    tables = []
-    for prop in props:
-        positions, rotations = prop.positions, xyzw(prop.rotations)
-        if is_moving(prop):
-            positions, rotations = positions[0], rotations[0]
-        boxes = [
-            {"size": size.tolist(), "position": position.tolist(), "rotation": rotation.tolist()}
-            for size, position, rotation in zip(prop.sizes, positions, rotations, strict=True)
-        ]
-        tables.append({"name": prop.name, "boxes": boxes, "moves": is_moving(prop)})
-    return tables
-
-
-def prop_courses(props: Sequence[Prop], frames: np.ndarray) -> dict[str, np.ndarray]:
-    """Positions and rotations (N, B, 7) of all boxes of moving props, at some frames."""
-    moving = [prop for prop in props if is_moving(prop)]
-    if not moving:
-        return {}
-    courses = []
-    for prop in moving:
-        prop_frames = np.minimum(frames, len(prop.positions) - 1)
-        courses.append(np.concatenate([prop.positions[prop_frames], xyzw(prop.rotations[prop_frames])], axis=-1))
-    return {"props": np.concatenate(courses, axis=1).astype(np.float32)}
 
 
 Table = dict[str, Any]

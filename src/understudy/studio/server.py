@@ -168,8 +168,8 @@ MAX_UPLOAD_BYTES = 256 << 20
 MAX_TOTAL_UPLOAD_BYTES = 4 << 30
 """What all uploads of a session may hold together."""
 
-COMPANION_SUFFIXES = (".toml", ".json", ".csv", ".bin")
-"""Suffixes of accepted files besides motions and characters: recipes, maps, contacts, prop paths, buffers."""
+COMPANION_SUFFIXES = (".toml", ".json", ".csv", ".bin", ".obj", ".stl")
+"""Suffixes of accepted files besides motions and characters: recipes, maps, contacts, prop paths, buffers, meshes."""
 
 
 class TooLargeError(FileError):

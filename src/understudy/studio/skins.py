@@ -29,6 +29,11 @@ Message = tuple[dict[str, Any], dict[str, np.ndarray]]
 """A header and the arrays that go with it."""
 
 
+def xyzw(rotations: Array) -> Array:
+    """(..., 4) quaternions in the page's order x, y, z, w."""
+    return np.roll(rotations, -1, axis=-1)
+
+
 def has_skin(meshes: Sequence[Mesh], skeleton: Skeleton) -> bool:
     """Whether any mesh fits the skeleton and has triangles."""
     return any(mesh.num_joints == skeleton.num_joints and len(mesh.triangles) for mesh in meshes)

@@ -9,16 +9,18 @@ import { baseName, sizeText } from "./values";
 export type Kind = "any" | "motion" | "character";
 
 export interface BrowserProps {
-  onChoose: (name: string, kind: "motion" | "character" | "recipe" | "other") => void;
+  onChoose: (name: string, kind: Listing["files"][number]["kind"]) => void;
   /** What a button does with a file, for screen readers: "Open as motion". */
   verb: string;
   /** Which samples are worth showing. */
   samples?: Kind;
+  /** Only files with meshes are wanted. */
+  meshes?: boolean;
 }
 
 /** A list of samples and of files below the open folders; one is chosen by a click or Enter. */
 export function Browser(props: BrowserProps) {
-  const [tab, setTab] = useState<"samples" | "files">("samples");
+  const [tab, setTab] = useState<"samples" | "files">(props.meshes ? "files" : "samples");
   const [folder, setFolder] = useState("");
   const [listing, setListing] = useState<Listing | null>(null);
   const [sought, setSought] = useState("");
@@ -29,12 +31,16 @@ export function Browser(props: BrowserProps) {
   return (
     <div class="browser">
       <div class="row" role="group" aria-label="Where to look">
-        <button type="button" aria-pressed={tab === "samples"} data-testid="browse-samples" onClick={() => setTab("samples")}>
-          Samples
-        </button>
-        <button type="button" aria-pressed={tab === "files"} data-testid="browse-files" onClick={() => setTab("files")}>
-          Files
-        </button>
+        {!props.meshes && (
+          <>
+            <button type="button" aria-pressed={tab === "samples"} data-testid="browse-samples" onClick={() => setTab("samples")}>
+              Samples
+            </button>
+            <button type="button" aria-pressed={tab === "files"} data-testid="browse-files" onClick={() => setTab("files")}>
+              Files
+            </button>
+          </>
+        )}
         <input
           type="search"
           class="grow"
@@ -86,7 +92,7 @@ function Files(
 ) {
   const { listing } = props;
   const folders = listing.folders.filter(props.fits);
-  const files = listing.files.filter((file) => props.fits(file.name));
+  const files = listing.files.filter((file) => props.fits(file.name) && (!props.meshes || file.mesh));
   const join = (name: string) => (listing.folder === "" ? name : `${listing.folder}/${name}`);
   return (
     <>

@@ -1,7 +1,7 @@
 /** The inspector: what is selected, as a form; what else holds, as a list; something new. */
 
 import type { ComponentChildren } from "preact";
-import type { Constraint, Contact, Field, Form, Json, Path, Track } from "../protocol";
+import type { Change, Constraint, Contact, Field, Form, Json, Path, Track } from "../protocol";
 import { clock, look, motionsChanged, result, select, selection, state } from "../store";
 import { Adding } from "./adding";
 import { actorNames, bodyOf, document_, focusPanel, isCurrent, keepAll, placeOf, troubleAt } from "./changing";
@@ -11,7 +11,7 @@ import { Empty, Message, Section } from "./elements";
 import { TableForm } from "./form";
 import { COUNTS, WHEN } from "./kinds";
 import { Faults } from "./notes";
-import { PropForm, Scenery, withProp } from "./scenery";
+import { nearestInBox, PropForm, Scenery, withProp } from "./scenery";
 import { samePath, valueAt } from "./values";
 
 export function Inspector() {
@@ -200,14 +200,43 @@ function Pin(props: { point: string; actor: string }) {
         Pin it to {other.joint}
       </button>
     );
+  /** From the playhead on the prop goes with the point, which is at the prop then: inside it, or on its surface. */
+  const carry = (name: string) => {
+    const number = names.indexOf(name);
+    const box = state.value?.props.find((each) => each.name === name)?.boxes[0];
+    const place = placeOf(props.actor ? `result:${props.actor}` : "result", props.point, clock.time.value);
+    if (!box || !place) return;
+    const start = Number(clock.time.value.toFixed(4));
+    const { grip, away } = nearestInBox(place, box);
+    const count = document_.value?.recipe.constraint.length ?? 0;
+    const pinned = { kind: "attach", point: props.point, prop: name, grip, instants: [start], name: `${props.point} picks up ${name}` };
+    keepAll(`carry ${name}`, [
+      { op: "set", path: ["recipe", "prop", number, "carried_by"], value: props.point },
+      { op: "set", path: ["recipe", "prop", number, "carried"], value: [start, Number(length.toFixed(4))] },
+      ...(away < 0.005 ? [] : [{ op: "insert", path: ["recipe", "constraint", count], value: pinned } as Change]),
+    ]);
+  };
   const chosen = prop !== undefined && names.includes(prop) ? [prop] : names;
   if (chosen.length === 0) return <p class="note">Ctrl click a second joint or a prop on the stage to pin this one to it.</p>;
   return (
     <div class="row">
       {chosen.map((name) => (
-        <button type="button" key={name} data-testid={`pin-${name}`} onClick={() => pin({ prop: name }, name)}>
-          Pin it to {name}
-        </button>
+        <>
+          <button type="button" key={name} data-testid={`pin-${name}`} onClick={() => pin({ prop: name }, name)}>
+            Pin it to {name}
+          </button>
+          {!props.actor && (
+            <button
+              type="button"
+              key={`carry ${name}`}
+              title="From the playhead on the prop goes where this point goes"
+              data-testid={`carry-${name}`}
+              onClick={() => carry(name)}
+            >
+              Carry {name} with it
+            </button>
+          )}
+        </>
       ))}
     </div>
   );

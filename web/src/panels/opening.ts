@@ -5,6 +5,7 @@ import type { Mode } from "../protocol";
 import { address } from "../net";
 import { report } from "../store";
 import { ask } from "./changing";
+import { addProp } from "./scenery";
 
 export interface Role {
   as: string;
@@ -17,6 +18,7 @@ const ROLES: { [mode in Mode]: Role[] } = {
     { as: "source", label: "motion", about: "the motion that is to be performed" },
     { as: "target", label: "character", about: "the character that is to perform it" },
     { as: "actor", label: "further actor", about: "another motion in the same scene" },
+    { as: "prop", label: "prop", about: "a thing on the stage with the file's mesh" },
   ],
   transition: [
     { as: "first", label: "first clip", about: "the motion that is left" },
@@ -38,6 +40,7 @@ export function rolesIn(mode: Mode): Role[] {
 /** Which of them is meant when nothing is said. */
 export function usualRole(name: string, mode: Mode, hasSource: boolean, isCharacter = false): string {
   if (/\.toml$/i.test(name)) return "recipe";
+  if (/\.(obj|stl)$/i.test(name)) return "prop";
   if (mode === "retarget" && (isCharacter || /\.(urdf|mjcf|xml)$/i.test(name))) return "target";
   if (mode === "retarget" && hasSource) return "target";
   return ROLES[mode][0].as;
@@ -49,6 +52,10 @@ export const uploading = signal<string | null>(null);
 
 /** Use a file or sample. Tells whether it went well. */
 export async function open(name: string, as: string): Promise<boolean> {
+  if (as === "prop") {
+    addProp("mesh", name);
+    return true;
+  }
   return (await ask("open", { name, as })) !== undefined;
 }
 

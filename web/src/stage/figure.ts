@@ -62,7 +62,7 @@ export class Figure {
       const skin = await fetchSkin(url, this.fine, this.changed);
       if (!skin) return;
       this.skin = skin;
-      this.group.add(skin.mesh, skin.shadow);
+      this.group.add(skin.mesh, skin.shadow, skin.veil);
       if (this.paintNow) this.paint(this.paintNow);
       this.changed();
     } catch (trouble) {

@@ -177,6 +177,17 @@ function triples(value: Json | undefined): Vector[] {
   return (typeof list[0] === "number" ? [list] : list) as Vector[];
 }
 
+function quadruples(value: Json | undefined): number[][] {
+  const list = (value ?? []) as Json[];
+  return (typeof list[0] === "number" ? [list] : list) as number[][];
+}
+
+/** A vector turned by a quaternion. */
+export function turned([x, y, z]: Vector, [a, b, c]: Vector, w: number): Vector {
+  const [s, t, u] = [b * z - c * y + w * x, c * x - a * z + w * y, a * y - b * x + w * z];
+  return [x + 2 * (b * u - c * t), y + 2 * (c * s - a * u), z + 2 * (a * t - b * s)];
+}
+
 /** Each box of a prop that stays is dragged by its middle and sized by a corner. */
 function propHandles(state: State, number: number): Handle[] {
   const prop = state.document.recipe.prop[number];
@@ -190,9 +201,14 @@ function propHandles(state: State, number: number): Handle[] {
       { op: "set", path: [...path, field], value: all.map((each, at) => (at === box ? value : each)) },
     ];
     const common = { which: "result", axes: "xyz" as const };
-    const corner = centre.map((middle, axis) => middle + size[axis] / 2) as Vector;
-    const edges = (place: Vector) =>
-      place.map((at, axis) => Number(Math.max(2 * Math.abs(at - centre[axis]), 0.01).toFixed(5))) as Vector;
+    // The corner turns with the box; rotations in the document are w, x, y, z.
+    const [w, ...xyz] = quadruples(prop.rotations)[box] ?? [1, 0, 0, 0];
+    const corner = turned(size.map((edge) => edge / 2) as Vector, xyz as Vector, w).map((at, axis) => at + centre[axis]) as Vector;
+    const edges = (place: Vector) => {
+      const away = place.map((at, axis) => at - centre[axis]) as Vector;
+      const inside = turned(away, xyz.map((each) => -each) as Vector, w);
+      return inside.map((half) => Number(Math.max(2 * Math.abs(half), 0.01).toFixed(5))) as Vector;
+    };
     return [
       {
         ...common,

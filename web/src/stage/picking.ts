@@ -1,11 +1,12 @@
 /** What lies under the pointer: the joint, end, cone or handle whose picture is nearest to it. */
 
-import { type Camera as Lens, Vector3 } from "three";
-import type { Track, Vector } from "../protocol";
+import { type Camera as Lens, Quaternion, Vector3 } from "three";
+import type { Track } from "../protocol";
 import type { Cones } from "./cones";
 import type { Figure } from "./figure";
 import type { Grips } from "./grips";
 import type { Handle } from "./handles";
+import type { StandingProp } from "./props";
 
 export type Picked =
   | { kind: "joint"; which: string; joint: string; label: string; x: number; y: number }
@@ -13,16 +14,16 @@ export type Picked =
   | { kind: "cone"; track: Track; label: string; x: number; y: number }
   | { kind: "handle"; handle: Handle; label: string; x: number; y: number };
 
-/** A prop of the document that stays where it is. */
-export interface PickedProp {
+/** A prop of the document. */
+export interface PickedProp extends StandingProp {
   number: number;
-  name: string;
-  boxes: { size: Vector; position: Vector }[];
 }
 
 /** Pixels within which something is meant. */
 const NEAR = 13;
 const AT = new Vector3();
+const SIZE = new Vector3();
+const TURN = new Quaternion();
 
 export class Picker {
   private nearest = NEAR;
@@ -72,16 +73,11 @@ export class Picker {
   /** A box is meant by any place within its picture, unless something smaller is there. */
   private prop(x: number, y: number, { number, name, boxes }: PickedProp, from: Vector3): void {
     if (this.nearest <= NEAR - 2) return;
-    for (const { position, size } of boxes) {
-      const corners = [0, 1, 2, 3, 4, 5, 6, 7].map((corner) =>
-        this.project(
-          AT.set(
-            position[0] + size[0] * ((corner & 1) - 0.5),
-            position[1] + size[1] * (((corner >> 1) & 1) - 0.5),
-            position[2] + size[2] * (((corner >> 2) & 1) - 0.5),
-          ).add(from),
-        ),
-      );
+    for (const { position, size, rotation } of boxes) {
+      const corners = [0, 1, 2, 3, 4, 5, 6, 7].map((corner) => {
+        AT.set((corner & 1) - 0.5, ((corner >> 1) & 1) - 0.5, ((corner >> 2) & 1) - 0.5).multiply(SIZE.fromArray(size));
+        return this.project(AT.applyQuaternion(TURN.fromArray(rotation)).add(SIZE.fromArray(position)).add(from));
+      });
       const seen = corners.filter((corner) => corner !== null);
       const xs = seen.map((corner) => corner.x);
       const ys = seen.map((corner) => corner.y);

@@ -10,6 +10,7 @@ import {
   FrontSide,
   Matrix4,
   Mesh,
+  MeshBasicMaterial,
   MeshLambertMaterial,
   MeshStandardMaterial,
   Quaternion,
@@ -28,6 +29,8 @@ const PLACE = new Vector3();
 const TURN = new Quaternion();
 const PALE = new Color("#e4ddd6");
 const SIZE = new Vector3(1, 1, 1);
+/** Drawn behind everything solid, and a hair farther away than the skin itself. */
+const VEIL = { colorWrite: false, transparent: true, polygonOffset: true, polygonOffsetFactor: 1, polygonOffsetUnits: 1 };
 
 /** The skin at an address; null if the scene with it is no longer shown. */
 export async function fetchSkin(url: string, fine: boolean, changed: () => void): Promise<Skin | null> {
@@ -51,6 +54,8 @@ type Painted = MeshLambertMaterial | MeshStandardMaterial;
 export class Skin {
   readonly mesh: SkinnedMesh;
   readonly shadow: SkinnedMesh;
+  /** Only the depth of the skin: what is translucent shows its front alone, and not its parts within each other. */
+  readonly veil: SkinnedMesh;
   readonly triangles: number;
   /** Metres that it reaches above its highest joint in the bind pose. */
   readonly above: number;
@@ -77,6 +82,8 @@ export class Skin {
     this.mesh = bound(geometry, surfaces.map((surface) => materialOf(surface, fine)), skeleton);
     this.mesh.castShadow = this.mesh.receiveShadow = fine;
     this.shadow = bound(geometry, this.cast.material, skeleton);
+    this.veil = bound(geometry, new MeshBasicMaterial(VEIL), skeleton);
+    this.veil.renderOrder = 1;
     this.shadow.matrixAutoUpdate = false;
     this.shadow.renderOrder = -0.5;
   }
@@ -102,12 +109,14 @@ export class Skin {
 
   set visible(visible: boolean) {
     this.mesh.visible = visible;
+    this.veil.visible = visible && this.translucent;
     this.shadow.visible = visible && !this.translucent;
   }
 
   paint({ colour, translucent, floor, shadow }: SkinPaint): void {
     this.cast.paint(floor, shadow);
     this.translucent = translucent;
+    this.mesh.renderOrder = translucent ? 2 : 0;
     this.materials.forEach((material, number) => {
       const surface = this.surfaces[number];
       const own = !surface.plain && !translucent;
@@ -116,7 +125,7 @@ export class Skin {
       material.color.set(own ? "#ffffff" : colour);
       if (!own && !translucent) material.color.lerp(PALE, 0.45);
       material.transparent = translucent || surface.opacity < 1;
-      material.opacity = translucent ? 0.4 : surface.opacity;
+      material.opacity = translucent ? 0.5 : surface.opacity;
       material.alphaTest = translucent ? 0 : surface.cutoff;
       material.emissive.fromArray(own ? surface.emission : [0, 0, 0]);
       if (own) this.dress(material, surface);
@@ -154,6 +163,7 @@ export class Skin {
     this.mesh.geometry.dispose();
     this.mesh.skeleton.dispose();
     this.cast.material.dispose();
+    (this.veil.material as MeshBasicMaterial).dispose();
     for (const material of this.materials) material.dispose();
   }
 }

@@ -35,7 +35,7 @@ export class Theatre {
   private readonly scenery = new Scenery();
   private readonly cast = new Group();
   private readonly cones = new Cones();
-  private readonly props = new Furniture();
+  private readonly props = new Furniture(() => this.invalidate());
   private readonly markers = new Markers();
   private readonly halo = new Mesh(
     new IcosahedronGeometry(0.028, 2),
@@ -260,12 +260,12 @@ export class Theatre {
 
   // ------------------------------------------------------------------------------------------------------- looking
 
-  /** Props of the document that stay: they can be chosen and dragged. */
+  /** Props of the document, where they are now: they can be chosen. */
   private standingProps(): PickedProp[] {
     const names = (this.state?.document.recipe.prop ?? []).map((prop) => String(prop.name));
-    return (this.state?.props ?? [])
-      .filter((prop) => !prop.moves && names.includes(prop.name))
-      .map(({ name, boxes }) => ({ name, boxes, number: names.indexOf(name) }));
+    return this.props.standing
+      .filter((prop) => names.includes(prop.name))
+      .map((prop) => ({ ...prop, number: names.indexOf(prop.name) }));
   }
 
   pick(x: number, y: number): Picked | null {
