@@ -1,8 +1,9 @@
 """Motions of robots measured by MuJoCo from their coordinates: `python benchmarks/robots.py DATA [--gmr FOLDER]`.
 
-DATA holds `robots` and `cmu_bvh`. Results of GMR are measured too if FOLDER has them, a file ROBOT/CLIP.pkl each. GMR
-runs in its own environment and is never needed here; what is missing is named. No measure uses the kinematics of
-Understudy on the robot: places come from MuJoCo, and only the source's directions come from its own file.
+DATA holds `robots` and `cmu_bvh`; `--sources` names another folder with BVH files. Results of GMR are measured too if
+FOLDER has them, a file ROBOT/CLIP.pkl each. GMR runs in its own environment and is never needed here; what is missing
+is named. No measure uses the kinematics of Understudy on the robot: places and forces come from MuJoCo's model of the
+robot's file, and only the source's directions and balance come from its own file.
 """
 
 from __future__ import annotations
@@ -12,20 +13,26 @@ import sys
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.ndimage import gaussian_filter1d
 
 import understudy
 from understudy.base.quaternion import Array, unrotate
 from understudy.figure.kinematics import fk
+from understudy.figure.mass import centre_of_mass
+from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion
 from understudy.figure.roles import roles
 from understudy.io import Clip
 from understudy.io.robot.trajectory import WORLD, trajectory_of
+from understudy.metrics.balance import inside
+from understudy.metrics.dynamics import Forces, Machine, has_mujoco
 from understudy.retarget.actor import Reading
+from understudy.retarget.driver import Retargeted
 
 ROBOTS = ("unitree_g1.xml", "booster_t1.xml", "unitree_h1.xml")
 
@@ -39,8 +46,11 @@ LIMBS = (("upper_leg", "lower_leg"), ("lower_leg", "foot"), ("upper_arm", "lower
 MAX_STANCE_SPEED, MAX_STANCE_HEIGHT = 0.15, 0.03
 """Metres a second and metres above its usual level: a slower and lower foot stands."""
 
-MAX_OUTSIDE, SMOOTHING_SECONDS = 0.02, 0.05
-"""Metres that a zero moment point may be outside the feet, and the low-pass filter of the centre of mass before it."""
+MAX_OUTSIDE = 0.02
+"""Metres that a centre of pressure may be outside the feet."""
+
+SMOOTHING_SECONDS, SOLE_LEGS = 0.05, 0.05
+"""Of a source, whose bones show no soles: low-pass filter of its centre of mass, half the width of a foot."""
 
 MAX_DEPTH = 0.005
 """Metres that two shapes may be in each other."""
@@ -68,10 +78,12 @@ class Figures:
     """Per cent of the frames with shapes in each other."""
     speed: float
     """Radians a second: fastest joint."""
+    torque: float
+    """Per cent of the frames with a torque over its limit, by inverse dynamics."""
     jerk: float
     """Thousands of radians per second cubed, 95th percentile."""
     unbalanced: float
-    """Per cent of the standing frames with the zero moment point more than 2 cm outside the feet."""
+    """Per cent of the standing frames with the centre of pressure more than 2 cm outside what touches the floor."""
 
 
 def model_of(path: Path) -> Any:
@@ -117,11 +129,11 @@ class Judge:
         frames = len(path.root_position)
         places = {name: np.zeros((frames, 3)) for name in joints}
         lowest, tilts = np.zeros((frames, 2)), np.zeros((frames, 2))
-        outlines: list[Array] = []
-        centres, colliding = np.zeros((frames, 3)), np.zeros(frames, bool)
+        colliding, coordinates = np.zeros(frames, bool), np.zeros((frames, self.model.nq))
         for frame in range(frames):
             state.qpos[:3], state.qpos[3:7] = path.root_position[frame], path.root_quaternion[frame]
             state.qpos[hinges] = path.joint_values[frame]
+            coordinates[frame] = state.qpos
             mujoco.mj_kinematics(self.model, state)
             mujoco.mj_comPos(self.model, state)
             mujoco.mj_collision(self.model, state)
@@ -130,14 +142,15 @@ class Judge:
             corners = [np.concatenate([_corners(self.model, state, g) for g in geoms]) for geoms in shapes.values()]
             lowest[frame] = [points[:, 2].min() for points in corners]
             tilts[frame] = [np.degrees(np.arccos(np.clip(state.xmat[b][8], -1.0, 1.0))) for b in shapes]
-            outlines.append(np.stack([[*p[:, :2].min(0), *p[:, :2].max(0)] for p in corners]))
-            centres[frame] = state.subtree_com[0]
             owners = self.model.geom_bodyid
             colliding[frame] = any(
                 contact.dist < -MAX_DEPTH and owners[contact.geom1] and owners[contact.geom2]
                 for contact in state.contact[: state.ncon]
             )
-        return _figures(path, source, places, lowest, tilts, np.stack(outlines), centres, colliding)
+        forces = Machine.of(self.model).measure(coordinates, path.fps)
+        largest = {self.model.joint(name).dofadr[0] - 6: value for name, value in self.robot.layout.max_torques.items()}
+        limits = np.array([largest.get(dof, np.inf) for dof in range(self.model.nv - 6)])
+        return _figures(path, source, places, lowest, tilts, forces, limits, colliding)
 
     def _joints(self) -> dict[str, int]:
         """MuJoCo's joints for the ends of limbs, by role."""
@@ -173,7 +186,7 @@ def _corners(model: Any, state: Any, geom: int) -> Array:
 
 
 def _figures(
-    path: Any, source: Motion, places: dict[str, Array], lowest: Array, tilts: Array, outlines: Array, centres: Array,
+    path: Any, source: Motion, places: dict[str, Array], lowest: Array, tilts: Array, forces: Forces, limits: Array,
     colliding: np.ndarray,
 ) -> Figures:  # fmt: skip
     fps = path.fps
@@ -185,11 +198,8 @@ def _figures(
     human = {role: unrotate(WORLD, fk(source).positions[:, j]) for role, j in roles(source.skeleton).items()}
     steps = path.joint_values
     count = min(len(steps), source.num_frames)
-    low, high = outlines[..., :2], outlines[..., 2:]
-    low = np.where(stands[..., None], low, np.inf).min(axis=1)
-    high = np.where(stands[..., None], high, -np.inf).max(axis=1)
-    moments = _zero_moment_points(centres, fps)
-    outside = np.any((moments < low - MAX_OUTSIDE) | (moments > high + MAX_OUTSIDE), axis=-1)[stands.any(axis=1)]
+    margins = forces.inside[np.isfinite(forces.inside)]
+    loads = np.nan_to_num(np.abs(forces.torques))
     return Figures(
         limbs=_limb_angle(places, human, count),
         feet=abs(_feet_ahead(places)[:count].mean() - _feet_ahead(human)[:count].mean()),
@@ -200,19 +210,36 @@ def _figures(
         skate=1e3 * float(speeds[stands].mean()) if stands.any() else float("nan"),
         colliding=100.0 * float(colliding.mean()),
         speed=float(np.abs(np.diff(steps, axis=0)).max() * fps),
+        torque=100.0 * float((loads > limits).any(axis=1).mean()),
         jerk=1e-3 * float(np.percentile(np.abs(np.diff(steps, 3, axis=0)), 95) * fps**3),
-        unbalanced=100.0 * float(outside.mean()) if len(outside) else float("nan"),
+        unbalanced=100.0 * float(np.mean(margins < -MAX_OUTSIDE)) if len(margins) else float("nan"),
     )
 
 
-def _zero_moment_points(centres: Array, fps: float) -> Array:
-    """(F, 2) metres: where the ground must push for a point mass at the centres (F, 3) to move as it does."""
-    from scipy.ndimage import gaussian_filter1d
+def source_unbalanced(result: Retargeted) -> float:
+    """Per cent of the frames in which a source stands with its own zero moment point outside its feet.
 
-    smooth = gaussian_filter1d(centres, SMOOTHING_SECONDS * fps, axis=0)
-    forces = np.gradient(np.gradient(smooth, 1.0 / fps, axis=0), 1.0 / fps, axis=0)
-    forces[:, 2] += 9.81
-    return smooth[:, :2] - smooth[:, 2:] * forces[:, :2] / np.maximum(forces[:, 2:], 1.0)
+    By the same rule, with the masses of a human, on the contacts and the floor that the retarget found.
+    """
+    source = result.prepared.actors[0].motion
+    pose, fps = fk(source), source.fps
+    contacts = [c for c in result.prepared.contacts if c.on == "floor"]
+    level = np.median([c.place[1] for c in contacts if c.place is not None]) if contacts else 0.0
+    centres = gaussian_filter1d(centre_of_mass(pose), SMOOTHING_SECONDS * fps, axis=0)
+    forces = np.gradient(np.gradient(centres, 1.0 / fps, axis=0), 1.0 / fps, axis=0)
+    forces[:, 1] += 9.81
+    moments = centres - (centres[:, 1:2] - level) * forces / np.maximum(forces[:, 1:2], 1.0)
+    points = list({c.point.name: c.point for c in contacts}.values())
+    places, touches = pose.points(points), np.zeros((source.num_frames, len(points)), bool)
+    for contact in contacts:
+        held = (source.times >= contact.start - 1e-6) & (source.times <= contact.end + 1e-6)
+        touches[held, [p.name for p in points].index(contact.point.name)] = True
+    sole = SOLE_LEGS * leg_length(source.skeleton)
+    outside = [
+        inside(moments[[f]][:, ::2], places[[f]][:, touches[f], ::2])[0] + sole < -MAX_OUTSIDE
+        for f in np.flatnonzero(touches.any(axis=1))
+    ]
+    return 100.0 * float(np.mean(outside)) if outside else float("nan")
 
 
 def _limb_angle(robot: dict[str, Array], human: dict[str, Array], count: int) -> float:
@@ -241,29 +268,28 @@ def _unit(vectors: Array) -> Array:
     return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
 
 
-def line(name: str, rate: float, figures: Figures) -> str:
+def line(name: str, values: Sequence[float]) -> str:
     """A row of the table."""
-    values = " | ".join(f"{getattr(figures, key):.3g}" for key in Figures.__dataclass_fields__)
-    return f"| {name} | {values} | {'-' if np.isnan(rate) else f'{rate:.0f}'} |"
+    return f"| {name} | {' | '.join('-' if np.isnan(value) else f'{value:.3g}' for value in values)} |"
 
 
-def compare(data: Path, robot: str, clips: Sequence[str], gmr: Path | None) -> list[str]:
+def compare(robot: Path, sources: Sequence[Path], gmr: Path | None) -> list[str]:
     """The rows of a robot's table: Understudy, and GMR where its results are at hand."""
-    judge, rows = Judge.of(data / "robots" / robot), []
-    for clip in clips:
-        begun = time.perf_counter()
-        result = understudy.retarget(
-            data / "cmu_bvh" / f"{clip}.bvh", data / "robots" / robot, reading=Reading(fps=FPS)
-        )
-        rate = result.motion.num_frames / (time.perf_counter() - begun)
+    judge, rows = Judge.of(robot), []
+    for file in sources:
+        clip = file.stem
+        begun = time.process_time()
+        result = understudy.retarget(file, robot, reading=Reading(fps=FPS))
+        rate = result.motion.num_frames / (time.process_time() - begun)
         source = result.prepared.actors[0].motion
-        rows.append(line(clip, rate, judge.measure(trajectory_of(result.motion, judge.robot.layout), source)))
-        file = None if gmr is None else gmr / Path(robot).stem / f"{clip}.pkl"
-        if file is not None and file.is_file():
-            other = understudy.read(file, skeleton=data / "robots" / robot).motion
+        figures = judge.measure(trajectory_of(result.motion, judge.robot.layout), source)
+        rows.append(line(clip, [*astuple(figures), source_unbalanced(result), rate]))
+        other_file = None if gmr is None else gmr / robot.stem / f"{clip}.pkl"
+        if other_file is not None and other_file.is_file():
+            other = understudy.read(other_file, skeleton=robot).motion
             assert other is not None
             figures = judge.measure(trajectory_of(other, judge.robot.layout), source)
-            rows.append(line(f"{clip}, GMR", float("nan"), figures))
+            rows.append(line(f"{clip}, GMR", [*astuple(figures), np.nan, np.nan]))
     return rows
 
 
@@ -271,20 +297,21 @@ def main() -> None:
     """Print a table for each robot."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("data", type=Path)
+    parser.add_argument("--sources", type=Path, help="folder with BVH files [DATA/cmu_bvh]")
     parser.add_argument("--gmr", type=Path, help="folder with results of GMR")
     parser.add_argument("--robots", nargs="+", default=ROBOTS)
     parser.add_argument("--clips", nargs="+", default=CLIPS)
     given = parser.parse_args()
-    try:
-        import mujoco  # noqa: F401
-    except ImportError:
+    if not has_mujoco():
         sys.exit("skipped: MuJoCo measures the results, and is not installed (pip install mujoco)")
     if given.gmr is None:
         print("GMR is left out: no folder with its results is given (--gmr)\n")
-    names = list(Figures.__dataclass_fields__)
+    names = [*Figures.__dataclass_fields__, "source unbalanced", "frames a second"]
+    folder = given.sources or given.data / "cmu_bvh"
     for robot in given.robots:
-        print(f"{robot}\n\n| clip | {' | '.join(names)} | frames a second |\n|{'---|' * (len(names) + 2)}")
-        print("\n".join(compare(given.data, robot, given.clips, given.gmr)), "\n", flush=True)
+        print(f"{robot}\n\n| clip | {' | '.join(names)} |\n|{'---|' * (len(names) + 1)}")
+        files = [folder / f"{clip}.bvh" for clip in given.clips]
+        print("\n".join(compare(given.data / "robots" / robot, files, given.gmr)), "\n", flush=True)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import pytest
 import understudy
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import from_axis_angle, multiply
-from understudy.figure.contacts import Floor
+from understudy.figure.contacts import Floor, on_level_floor
 from understudy.figure.kinematics import fk, joint_angle_curves
 from understudy.figure.motion import Motion, rest_motion
 from understudy.io import Clip, read
@@ -22,7 +22,6 @@ from understudy.retarget.machine import (
     collision_constraints,
     free_joints,
     limit_steps,
-    on_level_floor,
     within_limits,
 )
 from understudy.retarget.plan import Options

@@ -23,10 +23,10 @@ from understudy.base.quaternion import (
 )
 from understudy.figure.kinematics import fk, joint_rotations
 from understudy.figure.motion import Motion
+from understudy.figure.robot import CollisionShape
 from understudy.figure.skeleton import JointKind
 from understudy.io import Clip, formats, read, write
 from understudy.io.clip import ReadOptions, world_from_file
-from understudy.io.robot.tree import CollisionShape
 
 WORLD = world_from_file("Z")
 

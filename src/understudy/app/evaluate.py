@@ -12,6 +12,7 @@ from understudy.app.output import note, paint_verdict, print_json
 if TYPE_CHECKING:
     from understudy.figure.contacts import Contact
     from understudy.figure.motion import Motion
+    from understudy.figure.robot import RobotLayout
     from understudy.figure.skin import Mesh
     from understudy.metrics.base import Report
 
@@ -59,22 +60,23 @@ def evaluate(
         raise click.UsageError("--map and the options of the source need --source.")
     common = {"lenient": reading["lenient"]}
     result_reading = {key: reading[key] for key in ("unit", "up", "skeleton", "clip")}
-    motion, contacts, meshes = load(result, **result_reading, **common)
+    motion, contacts, meshes, robot = load(result, **result_reading, **common)
     source_motion: Motion | None = None
     source_meshes: tuple[Mesh, ...] = ()
     if source is not None:
         source_reading = {key: reading[f"source_{key}"] for key in ("unit", "up", "skeleton")}
-        source_motion, contacts, source_meshes = load(source, **source_reading, **common)
+        source_motion, contacts, source_meshes, _ = load(source, **source_reading, **common)
         unit = find_shared_unit(result, source, result_reading, source_reading, lenient=reading["lenient"])
         if unit is not None:
             note([f"{result}: read in the unit of {source}, whose joints it has (--unit gives another)"])
-            motion, _, meshes = load(result, **{**result_reading, "unit": unit}, **common)
+            motion, _, meshes, robot = load(result, **{**result_reading, "unit": unit}, **common)
     pairs = None
     if map_file is not None and source_motion is not None:
         pairs = read_map(map_file, source_motion.skeleton, motion.skeleton)
     evaluation = measure(
-        motion, source_motion, pairs, contacts=contacts, floor=floor, meshes=meshes, source_meshes=source_meshes
-    )
+        motion, source_motion, pairs, contacts=contacts, floor=floor, meshes=meshes, source_meshes=source_meshes,
+        robot=robot,
+    )  # fmt: skip
     if report is not None:
         write_report(report, evaluation, (result, motion), (source, source_motion), contacts, (meshes, source_meshes))
     if as_json:
@@ -87,24 +89,25 @@ def evaluate(
         click.get_current_context().exit(1)
 
 
-def load(name: str, **reading: Any) -> tuple[Motion, tuple[Contact, ...] | None, tuple[Mesh, ...]]:
-    """The motion of a file or sample, the contacts of a sample, and the skin of a file."""
+def load(name: str, **reading: Any) -> tuple[Motion, tuple[Contact, ...] | None, tuple[Mesh, ...], RobotLayout | None]:
+    """The motion of a file or sample, the contacts of a sample, the skin of a file, and the robot of a robot's file."""
     from understudy.base.errors import MotionError
+    from understudy.figure.robot import RobotLayout
     from understudy.io import read
     from understudy.io.guess import find_reference_frame
     from understudy.retarget.actor import SAMPLE, sample_scene
 
     if name.startswith(SAMPLE):
         scene, actor = sample_scene(name)
-        return scene.actors[actor], tuple(c for c in scene.contacts if c.actor in ("", actor)), ()
+        return scene.actors[actor], tuple(c for c in scene.contacts if c.actor in ("", actor)), (), None
     clip = read(name, **reading)
     note((f"{name}: {sentence}" for sentence in clip.dropped), "left out")
     if clip.motion is None:
         raise MotionError(f"{name}: holds a character without motion; there is nothing to measure")
     if find_reference_frame(clip.motion) == 0:
         note([f"{name}: frame 0 only shows a reference pose and is not measured"])
-        return clip.motion[1:], None, clip.meshes
-    return clip.motion, None, clip.meshes
+        return clip.motion[1:], None, clip.meshes, None
+    return clip.motion, None, clip.meshes, clip.layout if isinstance(clip.layout, RobotLayout) else None
 
 
 def find_shared_unit(

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from understudy.base.errors import OptionError
-from understudy.base.quaternion import Array, unrotate
+from understudy.base.quaternion import Array, between, multiply, rotate, unrotate
 from understudy.base.records import cached, median, percentile, record
 from understudy.figure.kinematics import Pose, fk, pose_of
 from understudy.figure.main_bones import main_bones
@@ -426,6 +426,15 @@ class Floor:
         """(3,) unit normal, upwards."""
         up = np.array([-self.slope[0], 1.0, -self.slope[1]])
         return up / np.linalg.norm(up)
+
+
+def on_level_floor(motion: Motion, floor: Floor) -> Motion:
+    """A motion seen from its floor: the floor is level and at height zero, and all else keeps its height above it."""
+    turn = between(floor.normal, np.array([0.0, 1.0, 0.0]))
+    origin = np.array([0.0, floor.height, 0.0])
+    rotations = motion.rotations.copy()
+    rotations[:, 0] = multiply(turn, rotations[:, 0])
+    return replace(motion, root=rotate(turn, motion.root - origin), rotations=rotations)
 
 
 def find_floor(contacts: Sequence[Contact], leg: float) -> Floor:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from understudy.correspondence.pairs import Correspondence
     from understudy.figure.contacts import Contact
     from understudy.figure.motion import Motion
+    from understudy.figure.robot import RobotLayout
     from understudy.figure.skin import Mesh
     from understudy.metrics.comparison import Comparison
     from understudy.solve.solvers.base import Outcome
@@ -388,6 +389,7 @@ def evaluate(
     outcomes: Sequence[Outcome] = (),
     meshes: Sequence[Mesh] = (),
     source_meshes: Sequence[Mesh] = (),
+    robot: RobotLayout | None = None,
     carried: Motion | None = None,
     only: Sequence[str] | None = None,
 ) -> Report:
@@ -402,6 +404,7 @@ def evaluate(
         outcomes: How well a solver's constraints are met (`Solution.outcomes`).
         meshes: The result's skin (`Clip.meshes`) for self-penetration; capsules if there is none.
         source_meshes: The source's skin.
+        robot: The robot whose motion the result is (`Clip.layout`), for its physics.
         carried: The source's motion on the result's body before anything was solved, to be shown beside the result.
         only: Names of the wanted metrics; all if not given.
     """
@@ -416,7 +419,8 @@ def evaluate(
     contact_list = None if contacts is None else tuple(contacts)
     case = Comparison(
         result=result, source=source, user_map=correspondence, contacts=contact_list, floor_height=floor,
-        outcomes=tuple(outcomes), meshes=tuple(meshes), source_meshes=tuple(source_meshes), carried=carried,
+        outcomes=tuple(outcomes), meshes=tuple(meshes), source_meshes=tuple(source_meshes), robot=robot,
+        carried=carried,
     )  # fmt: skip
     return evaluate_comparison(case, only=chosen)
 

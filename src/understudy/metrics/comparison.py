@@ -25,6 +25,7 @@ from understudy.figure.contacts import (
 from understudy.figure.kinematics import Pose, fk, paths_of
 from understudy.figure.measures import facing, is_humanoid, leg_length
 from understudy.figure.motion import Motion
+from understudy.figure.robot import RobotLayout
 from understudy.figure.roles import roles, side
 from understudy.figure.skeleton import Point, Skeleton
 from understudy.figure.skin import Mesh
@@ -277,6 +278,8 @@ class Comparison:
     meshes: tuple[Mesh, ...] = ()
     """The result's skin, if it has one."""
     source_meshes: tuple[Mesh, ...] = ()
+    robot: RobotLayout | None = None
+    """The robot whose motion the result is, if it is one."""
     carried: Motion | None = None
     """The source's motion on the result's body before anything was solved, if known."""
     known_alignment: Alignment | None = None

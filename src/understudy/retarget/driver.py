@@ -19,7 +19,14 @@ from understudy.base.records import cached, record
 from understudy.constraints.base import Constraint
 from understudy.correspondence.pairs import PointPair, check_structure
 from understudy.figure.bands import TRUNK_SPACING, choose_spacing
-from understudy.figure.contacts import Contact, contact_points, detect_contacts, detect_on_treadmill, leg_ratio
+from understudy.figure.contacts import (
+    Contact,
+    contact_points,
+    detect_contacts,
+    detect_on_treadmill,
+    leg_ratio,
+    on_level_floor,
+)
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import JointKind, Skeleton
 from understudy.io.clip import Clip, write
@@ -363,8 +370,6 @@ class Retargeted:
             level = "zero" if getattr(actor.clip.layout, "is_robot", False) else "keep"
         if planned is None or planned.floor is None or level == "keep":
             return motion
-        from understudy.retarget.machine import on_level_floor
-
         return on_level_floor(motion, planned.floor)
 
     @property

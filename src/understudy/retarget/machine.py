@@ -7,33 +7,21 @@ from dataclasses import replace
 
 import numpy as np
 
-from understudy.base.quaternion import Array, between, from_axis_angle, multiply, rotate
+from understudy.base.quaternion import Array, from_axis_angle, multiply, rotate
 from understudy.base.records import record
 from understudy.constraints.apart import Apart
 from understudy.constraints.base import PointRef
 from understudy.correspondence.limits import joint_limits
-from understudy.figure.contacts import Floor, find_runs
+from understudy.figure.contacts import find_runs
 from understudy.figure.kinematics import Pose, fk, joint_angle_curves
 from understudy.figure.measures import feet
 from understudy.figure.motion import Motion
+from understudy.figure.robot import MAX_UNKNOWN_SPEED, CollisionShape, RobotBody, RobotLayout
 from understudy.figure.roles import roles
 from understudy.figure.skeleton import JointKind, Point, Skeleton
 from understudy.figure.surface import closest_points
-from understudy.io.robot.tree import CollisionShape, RobotBody, RobotLayout
 from understudy.solve.problem import Actor, Problem
 from understudy.solve.solvers.spacetime import Spacetime
-
-UP = np.array([0.0, 1.0, 0.0])
-
-
-def on_level_floor(motion: Motion, floor: Floor) -> Motion:
-    """A motion seen from its floor: the floor is level and at height zero, and all else keeps its height above it."""
-    turn = between(floor.normal, UP)
-    origin = floor.height * UP
-    rotations = motion.rotations.copy()
-    rotations[:, 0] = multiply(turn, rotations[:, 0])
-    return replace(motion, root=rotate(turn, motion.root - origin), rotations=rotations)
-
 
 NEAR_METRES = 0.05
 """Two capsules that never come nearer than this before the solve, beyond the margin, get no constraint. Arms that are
@@ -251,10 +239,6 @@ def _moving_body(bodies: Sequence[RobotBody], number: int) -> int:
     while number > 0 and not bodies[number].moves:
         number = bodies[number].parent
     return number
-
-
-MAX_UNKNOWN_SPEED = 30.0
-"""Radians a second: the greatest speed of a joint whose file states none. Motors of humanoids reach 10 to 37."""
 
 
 def within_limits(motion: Motion, layout: RobotLayout) -> Motion:

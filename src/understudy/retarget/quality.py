@@ -12,6 +12,7 @@ from understudy.base.quaternion import Array
 from understudy.base.records import record
 from understudy.constraints.base import Constraint
 from understudy.figure.motion import Motion
+from understudy.figure.robot import RobotLayout
 from understudy.metrics.base import Report, evaluate_quickly, quick_metrics, worst
 from understudy.metrics.comparison import Comparison
 from understudy.metrics.guard import find_failures
@@ -84,7 +85,7 @@ def compare_with_sources(prepared: Prepared, solution: Solution) -> tuple[Compar
     """The comparison of each actor's result with its source, with all that the solve knows of them."""
     cases = []
     for index, (actor, result) in enumerate(zip(prepared.actors, solution.motions, strict=True)):
-        plan = prepared.plan
+        plan, layout = prepared.plan, actor.clip.layout
         alignment = None if plan is None else plan.assignments[index].alignment
         # The contacts of several actors are not those of one, and without contacts a plan takes the floor of the feet.
         alone = plan is not None and len(prepared.actors) == 1 and prepared.contacts
@@ -95,6 +96,7 @@ def compare_with_sources(prepared: Prepared, solution: Solution) -> tuple[Compar
                 user_map=None if alignment is None else alignment.correspondence,
                 contacts=prepared.contacts,
                 outcomes=solution.outcomes,
+                robot=layout if isinstance(layout, RobotLayout) else None,
                 carried=None if plan is None else plan.starts[index],
                 known_alignment=alignment,
                 known_context=plan.contexts[index] if plan is not None and alone and plan.contexts else None,

@@ -14,6 +14,7 @@ import numpy as np
 
 from understudy.base.errors import FileError, MotionError, SkeletonError
 from understudy.figure.motion import Motion
+from understudy.figure.robot import RobotLayout
 from understudy.figure.skeleton import JointKind, Point, Skeleton
 from understudy.io.clip import UP_AXES, Clip, ReadOptions, WriteOptions
 from understudy.io.npz import amass
@@ -21,7 +22,6 @@ from understudy.io.npz.archive import Archive, row, save
 from understudy.io.robot.order import to_order
 from understudy.io.robot.tracking import is_tracking, read_tracking, tracking_arrays, tracking_layout
 from understudy.io.robot.trajectory import Trajectory, at_rate, checked, clip_of, in_order, lost, trajectory_of
-from understudy.io.robot.tree import RobotLayout
 
 VERSION = 1
 """Version of our own clips. Readers refuse newer versions and read all older ones."""

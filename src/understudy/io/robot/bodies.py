@@ -10,8 +10,8 @@ from understudy.base.quaternion import Array, conjugate, continuous, cross, log,
 from understudy.base.records import record
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
+from understudy.figure.robot import RobotBody
 from understudy.io.robot.trajectory import WORLD
-from understudy.io.robot.tree import RobotBody
 
 
 @record

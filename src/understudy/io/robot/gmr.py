@@ -14,12 +14,12 @@ import numpy as np
 
 from understudy.base.errors import FileError, OptionError
 from understudy.base.quaternion import Array, continuous, unrotate
+from understudy.figure.robot import RobotLayout
 from understudy.io.clip import Clip, ReadOptions, WriteOptions
 from understudy.io.robot.bodies import body_states
 from understudy.io.robot.order import from_order, joints_in_order, refuse_other_joints, to_order
 from understudy.io.robot.pickles import MAX_BYTES, load
 from understudy.io.robot.trajectory import Trajectory, at_rate, checked, clip_of, lost, trajectory_of
-from understudy.io.robot.tree import RobotLayout
 
 ARRAYS = ("root_pos", "root_rot", "dof_pos")
 

@@ -25,11 +25,13 @@ from understudy.base.quaternion import (
     multiply,
     normalize,
     rotate,
+    to_matrix,
 )
 from understudy.base.records import record
+from understudy.figure.robot import CollisionShape
 from understudy.figure.skeleton import JointKind
 from understudy.io.clip import Clip, ReadOptions
-from understudy.io.robot.tree import ORIGIN, CollisionShape, Link, RobotJoint
+from understudy.io.robot.tree import ORIGIN, Link, RobotJoint
 from understudy.io.robot.urdf import list_names, make_clip, read_robot
 from understudy.io.robot.xml import Node, parse
 
@@ -393,12 +395,26 @@ class _MjcfReader:
                 shapes=tuple(shape for p in parts if (shape := self._shape(p)) is not None),
                 centre=None if inertial is None else inertial.to_body(inertial.node.numbers("pos", 3, (0.0, 0.0, 0.0))),
                 mass=None if inertial is None else inertial.node.number("mass", 0.0),
+                inertia=None if inertial is None else self._inertia(inertial),
             )
         )
         number = len(self.links) - 1
         for child in parts:
             if child.node.tag == "body":
                 self._body(child, number)
+
+    def _inertia(self, part: _MjcfPart) -> Array | None:
+        """(3, 3) the inertia of an `inertial` about its centre of mass, in the body's frame."""
+        node = part.node
+        if "fullinertia" in node.attributes:
+            xx, yy, zz, xy, xz, yz = node.required("fullinertia", (6,))
+            inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        elif "diaginertia" in node.attributes:
+            inertia = np.diag(node.required("diaginertia", (3,)))
+        else:
+            return None
+        turn = to_matrix(multiply(part.rotation, read_orientation(node, self.compiler)))
+        return turn @ inertia @ turn.T
 
     def _register(self, node: Node, registered: dict[str, Node], default: str) -> str:
         """Register an element under its name, or under a default; returns the name, which must be new."""
@@ -458,6 +474,7 @@ class _MjcfReader:
             position=position,
             reference=float(self.compiler.angle(node.number("ref", 0.0))),
             max_torque=self._max_torque(node, name),
+            armature=node.number("armature", 0.0),
         )
 
     def _max_torque(self, node: Node, name: str) -> float:

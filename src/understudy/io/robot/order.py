@@ -12,8 +12,8 @@ import numpy as np
 
 from understudy.base.errors import OptionError, nearest_names
 from understudy.base.quaternion import Array
+from understudy.figure.robot import RobotBody, RobotLayout
 from understudy.figure.skeleton import JointKind, Skeleton
-from understudy.io.robot.tree import RobotBody, RobotLayout
 
 JOINT_ORDERS = ("mjcf", "urdf", "isaac")
 

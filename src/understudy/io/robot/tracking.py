@@ -15,6 +15,7 @@ import numpy as np
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array, continuous, unrotate
 from understudy.figure.motion import Motion
+from understudy.figure.robot import RobotLayout
 from understudy.io.clip import Clip, ReadOptions, WriteOptions
 from understudy.io.robot.order import (
     bodies_in_order,
@@ -24,7 +25,6 @@ from understudy.io.robot.order import (
     to_order,
 )
 from understudy.io.robot.trajectory import Trajectory, checked, clip_of, trajectory_of
-from understudy.io.robot.tree import RobotLayout
 
 if TYPE_CHECKING:
     from understudy.io.npz.archive import Archive

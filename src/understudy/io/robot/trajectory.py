@@ -28,9 +28,9 @@ from understudy.base.quaternion import (
 from understudy.base.records import record
 from understudy.figure.kinematics import joint_angle_curves
 from understudy.figure.motion import Motion
+from understudy.figure.robot import RobotLayout
 from understudy.figure.skeleton import JointKind, Skeleton
 from understudy.io.clip import Clip, ReadOptions, WriteOptions, world_from_file
-from understudy.io.robot.tree import RobotLayout
 
 WORLD = world_from_file("Z")
 """(4,) from the robot's world to ours."""

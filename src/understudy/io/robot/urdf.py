@@ -14,10 +14,11 @@ from typing import BinaryIO
 import numpy as np
 
 from understudy.base.errors import FileError, SkeletonError
-from understudy.base.quaternion import IDENTITY, Array, from_euler
+from understudy.base.quaternion import IDENTITY, Array, from_euler, to_matrix
+from understudy.figure.robot import CollisionShape, RobotBody
 from understudy.figure.skeleton import JointKind
 from understudy.io.clip import Clip, ReadOptions
-from understudy.io.robot.tree import ORIGIN, CollisionShape, Link, Robot, RobotBody, RobotJoint, assemble, with_ends
+from understudy.io.robot.tree import ORIGIN, Link, Robot, RobotJoint, assemble, with_ends
 from understudy.io.robot.xml import Node, parse
 
 ROTATING_TYPES = {"revolute", "continuous"}
@@ -92,7 +93,8 @@ def make_clip(
 
 def _scaled_body(body: RobotBody, unit: float) -> RobotBody:
     shapes = tuple(replace(s, position=unit * s.position, size=unit * s.size) for s in body.shapes)
-    return replace(body, position=unit * body.position, centre=unit * body.centre, shapes=shapes)
+    inertia = None if body.inertia is None else unit**2 * body.inertia
+    return replace(body, position=unit * body.position, centre=unit * body.centre, inertia=inertia, shapes=shapes)
 
 
 def _notes(robot: Robot) -> list[str]:
@@ -225,7 +227,18 @@ def _link(name: str, parent: int, joint: Node | None, node: Node, notes: list[st
         shapes=tuple(shape for part in node.all("collision", "visual") if (shape := _shape(part)) is not None),
         centre=_origin(inertial.first("origin"))[0] if heavy and inertial is not None else None,
         mass=mass,
+        inertia=None if inertial is None else _inertia(inertial),
     )
+
+
+def _inertia(inertial: Node) -> Array | None:
+    """(3, 3) the inertia about the centre of mass, in the link's frame."""
+    node = inertial.first("inertia")
+    if node is None:
+        return None
+    xx, xy, xz, yy, yz, zz = (node.number(key, 0.0) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
+    turn = to_matrix(_origin(inertial.first("origin"))[1])
+    return turn @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ turn.T
 
 
 def _joint(joint: Node, notes: list[str]) -> tuple[RobotJoint, ...]:
