@@ -45,8 +45,9 @@ MIN_LINE_METRES, MAX_RIGID_METRES = 0.01, 1e-4
 """Two held points that are nearer than the first show no rotation of their foot. Two whose distance varies by more than
 the second are not on one bone."""
 
-SLOW_WEIGHT = 3e-3
-"""The factor on the weight of soft constraints in the last level, whose stiffness is high."""
+DENSE_SLOW_WEIGHT, SLOW_WEIGHT = 5.0, 3e-3
+"""The factors on the weight of soft constraints in the level with dense keys, whose stiffness is low, and in the last
+level, whose stiffness is high."""
 
 
 @record
@@ -219,7 +220,10 @@ def _limb_constraints(
     for number, goal in sorted(goals.items(), key=lambda item: problem.constraints[item[0]].soft):
         constraint, path = problem.constraints[number], paths[number]
         if not final:
-            tracks.add(number, tracks.joined(number, goal) if constraint.soft else goal)
+            if constraint.soft:
+                tracks.add(number, tracks.joined(number, goal), DENSE_SLOW_WEIGHT)
+            else:
+                tracks.add(number, goal)
         elif constraint.soft:
             held.add_slow(number, path)
         else:

@@ -40,10 +40,11 @@ from understudy.solve.solvers.newton import (
 )
 from understudy.solve.steadiness import steadied, with_steady_heads
 
-BAND_STIFFNESS, LIMB_STIFFNESS, FINAL_STIFFNESS = 1e3, 1e4, 1e6
+BAND_STIFFNESS, LIMB_STIFFNESS, FINAL_STIFFNESS = 1e3, 2e3, 1e6
 """The stiffness of the band-limited level, too low to follow the noise of the motion, that of the level that moves
-limbs by dense keys, and that of the last level. A planted foot then keeps tenths of a millimetre of its shaking, which
-a straight leg would pass on to the knee, many times as large. What tolerances do not allow is solved stiffer."""
+limbs by dense keys, too low to swing a free foot wide of its way, and that of the last level. A planted foot then keeps
+tenths of a millimetre of its shaking, which a straight leg would pass on to the knee, many times as large. What
+tolerances do not allow is solved stiffer."""
 
 LIMB_SMOOTHING_SECONDS, SMOOTHING_SECONDS = 0.1, 0.06
 """The time over which the level that moves limbs by dense keys spreads a change, and that of the last level: at changes
