@@ -64,6 +64,10 @@ class Contact:
 MIN_STEP_RADII = 3.0
 """Least distance of two places, in radii, for a move from one to the other to count as a step."""
 
+MIN_REST_SHARE, MIN_PAUSE_SECONDS = 0.5, 0.1
+"""A contact lasts for at least this share of the time in which its point is slow, or for that many seconds: a foot that
+creeps along and pauses for less has no place there, while the whole stance of a runner may be as short."""
+
 MAX_STRAY_RADII = 2.0
 """Greatest distance, in radii, that a point may stray between two rests in one place that are one contact."""
 
@@ -253,7 +257,12 @@ def _still(path: Array, speed: Array, rest: float, fps: float, leg: float, how: 
         if len(resting):
             rests.append((int(resting[0]), int(resting[-1])))
     shortest = max(round(how.shortest * fps), 2)
-    cut = [part for a, b in rests for part in _settled(path, a, b, how.radius * leg, shortest)]
+    cut = [
+        (c, d)
+        for a, b in rests
+        for c, d in _settled(path, a, b, how.radius * leg, shortest)
+        if d - c + 1 >= min(MIN_REST_SHARE * (b - a + 1), MIN_PAUSE_SECONDS * fps)
+    ]
     return _apart(path, sorted(cut), max(round(how.gap * fps), 1), shortest, how.radius * leg)
 
 
