@@ -582,14 +582,14 @@ class _Human:
 
     def _shows_sole(self, side: str, joint: int, frames: np.ndarray, shown: Array, rest: Array) -> bool:
         """Whether the direction (3,) that is up in some frames, in the frame of a foot, is believed against that of the
-        rest pose: if they are near each other, or if the shin stands on what is shown and not on the other."""
-        shin = unrotate(
-            self.pose.rotations[frames, joint], unit(-self.line(f"{side}_lower_leg", f"{side}_foot")[frames])
-        )
-        above = unit(shin.mean(axis=0))
-        shown = unit(shown)
+        rest pose: if they are near each other, or if the shin stands on what is shown and not on the other, and the
+        foot does not flip over."""
+        shins = unrotate(self.pose.rotations[:, joint], -unit(self.line(f"{side}_lower_leg", f"{side}_foot")))
+        above, shown = unit(shins[frames].mean(axis=0)), unit(shown)
+        if float(shown @ rest) > MIN_FOOT_COSINE:
+            return True
         stands = float(shown @ above) > MIN_FOOT_COSINE > float(rest @ above)
-        return stands or float(shown @ rest) > MIN_FOOT_COSINE
+        return stands and float(np.linalg.norm(shins.mean(axis=0))) > MIN_COHERENCE
 
     def differences(self, world: Array) -> dict[str, float]:
         """Radians between world rotations (J, 4) and the standing rest pose by part; of limbs, the twist alone."""
