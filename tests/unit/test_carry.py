@@ -509,3 +509,119 @@ def test_one_frame_is_a_motion_too() -> None:
     result = transfer_motion(motion[:1], aligned, floor=LEVEL, ratio=1.5)
     assert result.num_frames == 1
     assert np.isfinite(result.root).all()
+
+
+def with_leg(body: Skeleton, side: str, factor: float) -> Skeleton:
+    """A body with one leg longer or shorter."""
+    offsets = body.offsets.copy()
+    for bone in ("Leg", "Foot"):
+        offsets[body.joint(f"{side}{bone}")] *= factor
+    return replace(body, offsets=offsets)
+
+
+def with_hips(body: Skeleton, factor: float) -> Skeleton:
+    """A body with wider or narrower hips."""
+    offsets = body.offsets.copy()
+    for side in ("Left", "Right"):
+        offsets[body.joint(f"{side}UpLeg")] *= [factor, 1.0, 1.0]
+    return replace(body, offsets=offsets)
+
+
+def leg_lines(motion: Motion) -> dict[str, Array]:
+    """(F, 3) unit directions of thighs and shins."""
+    pose = fk(motion)
+    lines = {}
+    for side in ("Left", "Right"):
+        for start, end in (("UpLeg", "Leg"), ("Leg", "Foot")):
+            line = pose.points([f"{side}{end}"])[:, 0] - pose.points([f"{side}{start}"])[:, 0]
+            lines[side + start] = line / np.linalg.norm(line, axis=1, keepdims=True)
+    return lines
+
+
+def ankle_difference(motion: Motion) -> Array:
+    """(F,) metres by which the left ankle is higher than the right one."""
+    heights = fk(motion).points(["LeftFoot", "RightFoot"])[..., 1]
+    return heights[:, 0] - heights[:, 1]
+
+
+def tilted(motion: Motion, degrees: float) -> Motion:
+    """A motion whose pelvis tilts to the side while legs and trunk keep their directions."""
+    body, pose = motion.skeleton, fk(motion)
+    rotations, hips = motion.rotations.copy(), motion.skeleton.joint("Hips")
+    assert hips == 0
+    turn = from_axis_angle([0.0, 0.0, 1.0], np.radians(degrees))
+    rotations[:, hips] = multiply(turn, rotations[:, hips])
+    for child in body.children[hips]:
+        rotations[:, child] = multiply(conjugate(rotations[:, hips]), pose.rotations[:, child])
+    return replace(motion, rotations=rotations)
+
+
+@pytest.mark.parametrize("factor", [0.96, 1.04])
+@pytest.mark.parametrize("side", ["Left", "Right"])
+def test_legs_of_different_lengths_stand_on_legs_of_one_length(side: str, factor: float) -> None:
+    """A capture with unequal legs tilts its pelvis; on equal legs the feet are as high, and the legs point alike."""
+    walk = loosened(samples.motion("walk").actors["adult"])
+    source = replace(walk, skeleton=with_leg(walk.skeleton, side, factor))
+    result = carried(source, namesakes(source.skeleton, walk.skeleton))
+    for name, line in leg_lines(result).items():
+        cosines = np.sum(line * leg_lines(source)[name], axis=1)
+        assert np.degrees(np.arccos(np.clip(cosines, -1.0, 1.0))).max() < 0.5
+    differences = ankle_difference(result) - ankle_difference(source)
+    stretch = np.abs(ankle_difference(source) - ankle_difference(walk)).max()
+    assert np.abs(differences).max() < 0.35 * stretch
+
+
+@pytest.mark.parametrize("factor", [0.7, 1.5])
+@pytest.mark.parametrize("degrees", [-8.0, 8.0])
+def test_a_pelvis_tilts_as_far_as_its_legs_ask_for(factor: float, degrees: float) -> None:
+    """On hips of another width the same tilt would lift one foot: the heights of the hips follow the legs."""
+    walk = tilted(loosened(samples.motion("walk").actors["adult"]), degrees)
+    wide = with_hips(walk.skeleton, factor)
+    result = carried(walk, namesakes(walk.skeleton, wide))
+    differences = ankle_difference(result) - ankle_difference(walk)
+    carried_over = abs(factor - 1.0) * np.sin(np.radians(8.0)) * 0.18
+    assert np.abs(differences).max() < 0.35 * carried_over
+
+
+def test_a_handstand_and_a_lying_body_keep_the_tilt_of_the_pelvis() -> None:
+    """Nobody stands on legs that are raised."""
+    walk = tilted(loosened(samples.motion("walk").actors["adult"]), 8.0)
+    rotations = walk.rotations.copy()
+    rotations[:, 0] = multiply(from_axis_angle([1.0, 0.0, 0.0], np.pi / 2), rotations[:, 0])
+    lying = replace(walk, rotations=rotations)
+    wide = with_hips(walk.skeleton, 1.5)
+    result = carried(lying, namesakes(walk.skeleton, wide))
+    turned_by = angle_between(fk(result).rotations[:, 0], fk(lying).rotations[:, 0])
+    assert float(np.ptp(turned_by)) < 1e-3
+
+
+def shifted(body: Skeleton, **shifts: tuple[float, float, float]) -> Skeleton:
+    """A body with some joints elsewhere, metres; what hangs from them stays where it was."""
+    offsets = body.offsets.copy()
+    for name, shift in shifts.items():
+        joint = body.joint(name)
+        offsets[joint] += shift
+        for child in body.children[joint]:
+            offsets[child] -= shift
+    return replace(body, offsets=offsets)
+
+
+@pytest.mark.parametrize("curve", [-0.05, 0.05])
+def test_a_trunk_is_upright_however_the_spine_of_the_source_is_curved(curve: float) -> None:
+    stand = rest_motion(loosened(samples.motion("walk").actors["adult"]).skeleton, num_frames=3)
+    curved = shifted(stand.skeleton, Spine=(0.0, 0.0, curve))
+    source = rest_motion(curved, num_frames=3)
+    result = carried(source, namesakes(curved, stand.skeleton))
+    trunks = [fk(m).points(["Neck"])[0, 0] - fk(m).points(["Hips"])[0, 0] for m in (result, stand)]
+    assert np.linalg.norm(trunks[0] - trunks[1]) < 0.01 * np.linalg.norm(trunks[1])
+
+
+@pytest.mark.parametrize("ahead", [-0.06, 0.06])
+def test_shoulders_stay_where_the_body_has_them(ahead: float) -> None:
+    """A collar bone that begins farther ahead in the chest does not carry the shoulder there."""
+    stand = rest_motion(loosened(samples.motion("walk").actors["adult"]).skeleton, num_frames=3)
+    target = shifted(stand.skeleton, LeftShoulder=(0.0, 0.0, ahead), RightShoulder=(0.0, 0.0, ahead))
+    result = carried(stand, namesakes(stand.skeleton, target))
+    names = ["LeftArm", "RightArm"]
+    shoulders = [fk(m).points(names)[0] - fk(m).points(["Neck"])[0] for m in (result, stand)]
+    assert np.abs(shoulders[0] - shoulders[1]).max() < 0.005

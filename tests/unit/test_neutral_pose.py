@@ -20,7 +20,15 @@ from understudy.base.quaternion import (
     rotate,
 )
 from understudy.correspondence.alignment import with_limbs_hanging
-from understudy.correspondence.neutral_pose import DOWN, FORWARD, LEFT, find_neutral_pose, pose_skeleton, stands_at_rest
+from understudy.correspondence.neutral_pose import (
+    DOWN,
+    FORWARD,
+    LEFT,
+    find_neutral_pose,
+    pose_skeleton,
+    stands_at_rest,
+    turn_feet_back,
+)
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import is_humanoid, rest_pose_kind
 from understudy.figure.motion import Motion, join
@@ -232,3 +240,56 @@ def test_arms_that_hang_stay_and_the_pose_given_is_not_changed() -> None:
 def test_who_is_not_human_keeps_its_pose(name: str) -> None:
     body = samples.character(name)
     assert with_limbs_hanging(body, body.rest) is body.rest
+
+
+def with_foot_over(motion: Motion, side: str, frames: slice) -> Motion:
+    """A motion in which a foot is turned over about its own bone for some frames."""
+    body, rotations = motion.skeleton, motion.rotations.copy()
+    foot, toe = body.joint(f"{side}Foot"), body.joint(f"{side}ToeBase")
+    bone = body.offsets[toe] / np.linalg.norm(body.offsets[toe])
+    rotations[frames, foot] = multiply(rotations[frames, foot], np.concatenate([[0.0], bone]))
+    return replace(motion, rotations=rotations)
+
+
+@pytest.mark.parametrize("side", ["Left", "Right"])
+@pytest.mark.parametrize("frames", [slice(None), slice(20, None), slice(10, 35), slice(0, 3)])
+def test_feet_that_are_turned_over_are_turned_back(side: str, frames: slice) -> None:
+    walk = samples.motion("walk").actors["adult"]
+    mended, notes = turn_feet_back(with_foot_over(walk, side, frames))
+    assert float(angle_between(mended.rotations, walk.rotations).max()) < 1e-6
+    seconds = len(range(*frames.indices(walk.num_frames))) / walk.fps
+    assert notes == [f"`{side}Foot` is turned over about its own bone for {seconds:.2f} s: it is turned back"]
+
+
+@pytest.mark.parametrize("name", ["walk", "run", "squat", "skip"])
+def test_feet_that_are_as_they_should_be_are_left_alone(name: str) -> None:
+    motion = samples.motion(name).actors["adult"]
+    mended, notes = turn_feet_back(motion)
+    assert mended is motion
+    assert notes == []
+
+
+def test_a_foot_that_jumps_in_other_ways_is_left_alone() -> None:
+    """A foot that turns over and about the vertical at once was not only turned about its bone."""
+    walk = samples.motion("walk").actors["adult"]
+    over = with_foot_over(walk, "Left", slice(20, None))
+    rotations, foot = over.rotations.copy(), walk.skeleton.joint("LeftFoot")
+    rotations[20:, foot] = multiply(from_axis_angle([0.0, 1.0, 0.0], 1.5), rotations[20:, foot])
+    jumping = replace(over, rotations=rotations)
+    assert turn_feet_back(jumping) == (jumping, [])
+
+
+@pytest.mark.parametrize("degrees", [0.0, 25.0, 62.0])
+def test_a_short_steep_foot_of_a_standing_rest_pose_is_flat(degrees: float) -> None:
+    """Toes just ahead of ankles at the usual height: the bone is steep, and the foot stands all the same."""
+    walk = samples.motion("walk").actors["adult"]
+    body, offsets = walk.skeleton, walk.skeleton.offsets.copy()
+    for side in ("Left", "Right"):
+        toe = body.joint(f"{side}ToeBase")
+        length = 0.06
+        slope = np.radians(degrees)
+        offsets[toe] = [0.0, -length * np.sin(slope), length * np.cos(slope)]
+    steep = replace(walk, skeleton=replace(body, offsets=offsets))
+    neutral = find_neutral_pose(steep.skeleton, steep)
+    for side in ("left foot", "right foot"):
+        assert np.degrees(neutral.differences.get(side, 0.0)) < 5.0

@@ -467,7 +467,8 @@ def _fixed_part(tree: PairTree, pair: Pair) -> str:
     role = _role(correspondence.source, pair.source[0])
     if not tree.level or role != _role(correspondence.target, pair.target[0]):
         return ""
-    return {"head": "all", "foot": "heading", "toe": "heading"}.get(role, "")
+    # Where a collar bone begins in the chest differs from rig to rig: each body keeps its own shoulders.
+    return {"head": "all", "shoulder": "all", "foot": "heading", "toe": "heading"}.get(role, "")
 
 
 def _role(skeleton: Skeleton, bone: str) -> str:

@@ -86,6 +86,9 @@ angle between the shin and the normal of the sole of a foot that stands. Some ca
 MAX_FLAT_SLOPE_RADIANS = np.radians(40.0)
 """Largest slope of the bone from ankle to toe of a flat human foot; with more, it stands on its toes."""
 
+MAX_ANKLE_DROP_LEGS = 0.15
+"""Height of an ankle above the toe, in leg lengths, in a rest pose with flat feet; with more, the feet hang down."""
+
 MAX_SLOPE_RADIANS = np.radians(70.0)
 """Slope of the bone of a standing foot or toe above which it does not show where the foot points."""
 
@@ -111,6 +114,10 @@ believed. No bone shows where a face or a palm looks, and a capture may look asi
 
 MIN_REPORTED_RADIANS = np.radians(20.0)
 """Angle between rest pose and constructed pose above which a part is mentioned."""
+
+MIN_HANGING_WEIGHT = 0.05
+"""Weight of a frame in which an arm is raised, against 1 for one in which it hangs, to measure how the collar bone is
+held."""
 
 MIN_LENGTH_LEGS = 1e-3
 """Length below which a line between joints has no direction."""
@@ -383,7 +390,7 @@ class _Human:
         """(J, 4) world rotations of the neutral pose, facing forwards."""
         known = self._trunk_rotations()
         for side in ("left", "right"):
-            known |= self._arm_rotations(side)
+            known |= self._arm_rotations(side, known)
             known |= self._limb_rotations(side, ("upper_leg", "lower_leg", "foot"), DOWN, -FORWARD)
         for part in ("foot", "toe"):
             known |= self._foot_rotations(part)
@@ -437,15 +444,16 @@ class _Human:
         """(4,) the rotation in a standing rest pose, or the one that the motion shows if they are far apart."""
         return rest if self.stands and float(angle_between(shown, rest)) < MAX_GAZE_RADIANS else shown
 
-    def _arm_rotations(self, side: str) -> dict[int, Array]:
+    def _arm_rotations(self, side: str, trunk: dict[int, Array]) -> dict[int, Array]:
         outward = LEFT if side == "left" else -LEFT
         known: dict[int, Array] = {}
         joints = self.joints
-        collar = joints.get(f"{side}_shoulder")
-        if collar is not None and "chest" in joints and collar != joints["chest"]:
-            bone = self.seen(collar, self.line(f"{side}_shoulder", f"{side}_upper_arm"))
-            if np.linalg.norm(bone) > self.min_length:
-                known[collar] = _orient(bone, self.seen(collar, self.trunk, self.straightness), outward, UP)
+        collar, chest = joints.get(f"{side}_shoulder"), joints.get("chest")
+        if collar is not None and chest in trunk and collar != chest:
+            turns = multiply(conjugate(self.pose.rotations[:, chest]), self.pose.rotations[:, collar])
+            arm = unit(self.line(f"{side}_upper_arm", f"{side}_lower_arm"))
+            hanging = np.maximum(-np.sum(arm * self.trunk, axis=1), 0.0) + MIN_HANGING_WEIGHT
+            known[collar] = multiply(trunk[chest], mean(turns, hanging))
         known |= self._limb_rotations(side, ("upper_arm", "lower_arm", "hand"), outward, FORWARD)
         hand, lower = joints.get(f"{side}_hand"), joints[f"{side}_lower_arm"]
         if hand is not None and lower in known:
@@ -565,21 +573,33 @@ class _Human:
             if abs(slopes[joint]) > MAX_SLOPE_RADIANS:
                 bones[joint] = unrotate(self.base[joint], FORWARD)
             else:
-                excess = slopes[joint] - min(*slopes.values(), MAX_FLAT_SLOPE_RADIANS)
+                excess = slopes[joint] - min(*slopes.values(), self._max_flat_slope(joint, bones[joint]))
                 up = rotate(from_axis_angle(unit(cross(up, bones[joint])), excess), up)
             known[joint] = _orient(up, bones[joint], UP, FORWARD)
         return known
 
+    def _max_flat_slope(self, joint: int, bone: Array) -> float:
+        """Radians that the bone of a flat foot may slope down, given its direction (3,) in the foot's frame.
+
+        A short foot of a standing rest pose may be steep: from an ankle at the usual height to a toe just ahead of it.
+        """
+        if not self.stands:
+            return float(MAX_FLAT_SLOPE_RADIANS)
+        sine = float(np.clip(-(rotate(self.base[joint], bone) @ UP), -1.0, 1.0))
+        tips = [float(self.motion.skeleton.lengths[child]) for child in self.motion.skeleton.children[joint]]
+        drop = sine * max(tips, default=np.inf) / leg_length(self.motion.skeleton)
+        return float(max(MAX_FLAT_SLOPE_RADIANS, np.arcsin(sine) if drop < MAX_ANKLE_DROP_LEGS else 0.0))
+
     def _shows_sole(self, side: str, joint: int, frames: np.ndarray, shown: Array, rest: Array) -> bool:
         """Whether the direction (3,) that is up in some frames, in the frame of a foot, is believed against that of the
-        rest pose: if they are near each other, or if the shin stands on what is shown and not on the other."""
-        shin = unrotate(
-            self.pose.rotations[frames, joint], unit(-self.line(f"{side}_lower_leg", f"{side}_foot")[frames])
-        )
-        above = unit(shin.mean(axis=0))
-        shown = unit(shown)
+        rest pose: if they are near each other, or if the shin stands on what is shown and not on the other, and the
+        foot does not flip over."""
+        shins = unrotate(self.pose.rotations[:, joint], -unit(self.line(f"{side}_lower_leg", f"{side}_foot")))
+        above, shown = unit(shins[frames].mean(axis=0)), unit(shown)
+        if float(shown @ rest) > MIN_FOOT_COSINE:
+            return True
         stands = float(shown @ above) > MIN_FOOT_COSINE > float(rest @ above)
-        return stands or float(shown @ rest) > MIN_FOOT_COSINE
+        return stands and float(np.linalg.norm(shins.mean(axis=0))) > MIN_COHERENCE
 
     def differences(self, world: Array) -> dict[str, float]:
         """Radians between world rotations (J, 4) and the standing rest pose by part; of limbs, the twist alone."""
