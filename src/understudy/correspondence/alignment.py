@@ -223,8 +223,18 @@ class PairTree:
         pose = self.poses[side]
         return pose.positions[0, pose.skeleton.index[bone]]
 
+    @cached
+    def _bone_tips(self) -> dict[tuple[str, str], Array | None]:
+        """Cache of `_bone_tip`."""
+        return {}
+
     def _bone_tip(self, side: str, bone: str) -> Array | None:
         """(3,) the centre of the child joints of a bone, else of its ends."""
+        if (side, bone) not in self._bone_tips:
+            self._bone_tips[side, bone] = self._find_bone_tip(side, bone)
+        return self._bone_tips[side, bone]
+
+    def _find_bone_tip(self, side: str, bone: str) -> Array | None:
         pose = self.poses[side]
         joint = pose.skeleton.index[bone]
         below = [j for j in pose.skeleton.children[joint] if pose.skeleton.lengths[j] > MIN_BONE_METRES]

@@ -175,7 +175,13 @@ class Correspondence:
 
     def pair_of(self, side: str, bone: str) -> Pair | None:
         """The pair that a bone of one side ("source" or "target") is in."""
-        return next((pair for pair in self.pairs if bone in getattr(pair, side)), None)
+        return self._pair_by_bone[side].get(bone)
+
+    @cached
+    def _pair_by_bone(self) -> dict[str, dict[str, Pair]]:
+        """For each side, the first pair that each bone is in."""
+        sides = ("source", "target")
+        return {side: {bone: pair for pair in self.pairs[::-1] for bone in getattr(pair, side)} for side in sides}
 
     def unmatched(self, side: str) -> tuple[str, ...]:
         """The bones of one side ("source" or "target") that are in no pair."""

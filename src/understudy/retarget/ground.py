@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import pairwise
 from typing import TypedDict
 
@@ -610,8 +611,8 @@ def _candidates(context: ContactContext, footplants: Sequence[Contact]) -> list[
     rigid = {point.name for point in _rigid_tips(start, list(planted.values()), _undriven_toes(context))}
     if context.landing is None:
         points = _distinct_points(context.source.skeleton)
-        points = [point for point in points if point.name not in planted and point.name not in rigid]
-        return [_FloorPoint(target=context.point(point), sources=(point,)) for point in points]
+        free = [point for point in points if point.name not in planted and point.name not in rigid]
+        return [_FloorPoint(target=context.point(point), sources=(point,)) for point in free]
     if context.alignment is None or not (is_humanoid(context.source.skeleton) and is_humanoid(context.target)):
         return []
     correspondence = context.alignment.correspondence
@@ -726,7 +727,8 @@ def _outline(skeleton: Skeleton) -> list[Point]:
     ]
 
 
-def _distinct_points(skeleton: Skeleton) -> list[Point]:
+@lru_cache(maxsize=8)
+def _distinct_points(skeleton: Skeleton) -> tuple[Point, ...]:
     """The joints and ends of a body, without joints that coincide with their parent.
 
     Helper bones are no part of the body, wherever they point; the ends of bones are.
@@ -737,7 +739,7 @@ def _distinct_points(skeleton: Skeleton) -> list[Point]:
         for name, length in zip(skeleton.names, skeleton.lengths)
         if length > 1e-6 and name not in helpers
     ]
-    return [*joints, *(end for end in skeleton.ends if end.joint not in helpers)]
+    return (*joints, *(end for end in skeleton.ends if end.joint not in helpers))
 
 
 def _scaled_heights(context: ContactContext, points: Sequence[Point], lowest: Contact) -> Array:
