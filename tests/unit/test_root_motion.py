@@ -153,6 +153,13 @@ def test_the_commands_write_root_motion_and_paths(tmp_path: Path) -> None:
     assert first is not None
     assert second is not None
     assert np.abs(fk(first).positions - fk(second).positions).max() < 1e-5
+    # In place, an engine that wants a root still gets one, which stays where it is.
+    still = ["convert", str(tmp_path / "walk.bvh"), str(tmp_path / "s.fbx"), "--preset", "unreal5", "--in-place"]
+    assert runner.invoke(cli, still).exit_code == 0
+    clip = read(tmp_path / "s.fbx")
+    assert clip.skeleton.names[0] == "root"
+    assert clip.motion is not None
+    assert np.abs(clip.motion.root).max() < 1e-5
     wrong = runner.invoke(cli, ["convert", str(tmp_path / "walk.bvh"), str(tmp_path / "x.bvh"), "--preset", "unity"])
     assert wrong.exit_code == 2
     assert "Unity, humanoid imports .fbx" in wrong.output

@@ -73,7 +73,7 @@ def check_game_options(arguments: dict[str, Any], output: str) -> None:
     if preset is not None:
         if Path(output).suffix.lower() not in preset.suffixes:
             raise click.UsageError(f"{preset.title} imports {', '.join(preset.suffixes)}; got `{output}`.")
-        if preset.root and not arguments["in_place"]:
+        if preset.root:
             arguments["root_motion"] = True
         if preset.in_place and not arguments["root_motion"]:
             arguments["in_place"] = True
