@@ -2,8 +2,10 @@
 
     python docs/kept_table.py [--data FOLDER]
 
-Every character file of the folder gets a made-up motion and is written as FBX, glTF, USD and BVH. The files are read
-again by this library, and FBX, glTF and USD by Blender too where UNDERSTUDY_BLENDER names a Python that has it.
+Every character file of the folder, and a VRM model of each version as the tests make them, gets a made-up motion and is
+written as FBX, glTF, USD, BVH and VRM: a VRM model into its own file, any other human as a VRM animation. The files are
+read again by this library (FBX by ufbx), and FBX, glTF, USD and BVH by Blender too where UNDERSTUDY_BLENDER names a
+Python that has it. `tests/real/test_kept_real.py` checks that docs/formats.md holds this table.
 """
 
 from __future__ import annotations
@@ -11,18 +13,22 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
+import re
 import sys
 import tempfile
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from understudy.base.errors import UnderstudyError
-from understudy.base.quaternion import exp, multiply
+from understudy.base.quaternion import exp, from_axis_angle, multiply, rotate
 from understudy.figure.kinematics import fk
-from understudy.figure.motion import Motion
+from understudy.figure.measures import facing
+from understudy.figure.motion import Motion, rest_motion
+from understudy.figure.roles import roles
 from understudy.figure.skeleton import Skeleton
 from understudy.io import Clip, read, write
 
@@ -31,8 +37,19 @@ FOLDERS = ("fbx_usd", "gltf", "animals")
 CHARACTERS = (".fbx", ".glb", ".gltf", ".usdz", ".usda", ".vrm")
 LEFT_OUT = ("usd_lbs.baked.usda",)
 """Files without a skeleton."""
-FORMATS = {"FBX": ".fbx", "glTF": ".glb", "USD": ".usdz", "BVH": ".bvh"}
-IMPORTERS = {"FBX": "fbx_new", "glTF": "gltf", "USD": "usd"}
+FORMATS = {"FBX": ".fbx", "glTF": ".glb", "USD": ".usdz", "BVH": ".bvh", "VRM": ".vrm"}
+IMPORTERS = {"FBX": "fbx_new", "glTF": "gltf", "USD": "usd", "BVH": "bvh"}
+HUMAN = {
+    "hips",
+    "head",
+    "left_upper_leg",
+    "right_upper_leg",
+    "left_upper_arm",
+    "right_upper_arm",
+    "left_hand",
+    "right_hand",
+}
+"""Roles that a body needs to be written as a VRM animation here."""
 NAME, FRAMES, FPS = "made_here", 13, 24.0
 
 
@@ -74,9 +91,13 @@ def kept(before: Clip, after: Clip) -> str:
     ):
         if any(has(look) for look in looks):
             parts.append(word if sum(map(has, new)) >= sum(map(has, looks)) else f"-{word}")
+    shaped = [sum(len(mesh.shapes) for mesh in clip.meshes) for clip in (before, after)]
+    if shaped[0]:
+        parts.append("blend shapes" if shaped[1] >= shaped[0] else "-blend shapes")
     others = [name for name in before.clips if name != NAME]
     if others:
         parts.append("other clips" if set(others) <= set(after.clips) else "-other clips")
+    # A VRM animation has the main bones alone, whatever the character.
     parts.append("names" if set(before.skeleton.names) <= set(after.skeleton.names) else "-names")
     lost = [part[1:] for part in parts if part.startswith("-")]
     return f"not {', '.join(lost)}" if lost else "all"
@@ -100,50 +121,102 @@ def blender_check() -> Any:
     return module
 
 
+def characters(data: Path, folder: Path) -> list[Path]:
+    """Every character: those of the data, and VRM models, which are made."""
+    found = [path for name in FOLDERS for path in sorted((data / name).iterdir()) if path.suffix in CHARACTERS]
+    sys.path.insert(0, str(HOME))
+    models = import_module("tests.vrm_models")
+    made = [folder / f"vrm_{version}.vrm" for version in (0, 1)]
+    for version, path in enumerate(made):
+        path.write_bytes(models.model(version, anonymous=False, backwards=version == 0))
+    return [path for path in (*found, *made) if path.name not in LEFT_OUT]
+
+
+def write_and_read(clip: Clip, motion: Motion, out: Path, row: Row) -> Path | None:
+    """Write a motion and read it again; returns the file, or None if the format is none for this character."""
+    suffix = out.suffix
+    if suffix == ".vrm" and clip.format != "vrm":
+        if not set(roles(clip.skeleton)) >= HUMAN:
+            return None
+        out, suffix = out.with_suffix(".vrma"), ".vrma"
+    try:
+        write(replace(clip, motion=motion), out, unit="cm" if suffix == ".bvh" else None)
+        back = read(out, clip=None if suffix == ".bvh" else NAME, unit="cm" if suffix == ".bvh" else None)
+    except UnderstudyError as error:
+        row.kept = error.message
+        return None
+    if suffix == ".vrma":
+        row.kept, row.error = "motion of the main bones", main_bone_turn(motion, back)
+    else:
+        row.kept, row.error = kept(clip, back), distance(motion, back)
+    return out
+
+
+def main_bone_turn(motion: Motion, back: Clip) -> float:
+    """Metres that the hips of an animation are off, at most. Other joints of the animation hang from them."""
+    assert back.motion is not None
+    ours, theirs = (fk(each).positions[:, roles(each.skeleton)["hips"]] for each in (motion, back.motion))
+    forward = facing(rest_motion(motion.skeleton))[0]
+    turn = from_axis_angle(np.array([0.0, 1.0, 0.0]), -np.arctan2(forward[0], forward[2]))
+    return float(np.linalg.norm(rotate(turn, ours) - theirs, axis=-1).max())
+
+
 def rows_of(data: Path, folder: Path) -> list[Row]:
     """Write and read everything."""
     rows: list[Row] = []
     jobs: list[tuple[Row, Motion, dict[str, Any]]] = []
     check = blender_check()
-    files = [path for name in FOLDERS for path in sorted((data / name).iterdir()) if path.suffix in CHARACTERS]
-    for file in (path for path in files if path.name not in LEFT_OUT):
+    for file in characters(data, folder):
         clip = read(file)
         motion = swing(clip.skeleton)
         for title, suffix in FORMATS.items():
             row = Row(file=file.name, format=title)
             rows.append(row)
-            out = folder / f"{file.stem}{suffix}"
-            try:
-                write(replace(clip, motion=motion), out)
-                back = read(out, clip=None if suffix == ".bvh" else NAME, unit="cm" if suffix == ".bvh" else None)
-            except UnderstudyError as error:
-                row.kept = error.message
-                continue
-            row.kept, row.error = kept(clip, back), distance(motion, back)
-            if title in IMPORTERS:
+            out = write_and_read(clip, motion, folder / f"{file.stem}_out{suffix}", row)
+            if out is not None and title in IMPORTERS:
                 first = check.FIRST_FRAME[IMPORTERS[title]]
                 job = {
-                    "file": str(out), "importer": IMPORTERS[title], "clip": "", "fps": int(FPS), "unit": 1.0, "up": "Y",
+                    "file": str(out), "importer": IMPORTERS[title], "clip": "", "fps": int(FPS), "unit": 0.01,
+                    "up": "Y" if title != "BVH" else read(out, unit="cm").up,
                     "frames": [first + frame for frame in range(FRAMES)],
                 }  # fmt: skip
                 # Blender takes a glTF file in metres, whatever size that makes.
-                unit = clip.unit if (title, clip.format) == ("glTF", "gltf") else 1.0
-                jobs.append((row, motion, job | {"metres": unit} | ({"clip": NAME} if title != "USD" else {})))
+                unit = clip.unit if (title, clip.format) in (("glTF", "gltf"), ("glTF", "vrm")) else 1.0
+                named = {"clip": NAME} if title in ("FBX", "glTF") else {}
+                jobs.append((row, motion, job | {"metres": unit} | named))
     python = check.blender()
     for (row, motion, job), answer in zip(
         jobs, check._ask(python, [job for *_, job in jobs], folder)["jobs"] if python else []
     ):
-        places = answer.get("places", {})
-        names = [name for name in motion.skeleton.names if name in places]
-        if len(names) > 0.5 * motion.skeleton.num_joints:
+        # USD has letters, digits and underscores in names.
+        places = {plain(name): value for name, value in answer.get("places", {}).items()}
+        joints = [joint for joint, name in enumerate(motion.skeleton.names) if plain(name) in places]
+        if len(joints) > 0.5 * motion.skeleton.num_joints:
+            names = [plain(motion.skeleton.names[joint]) for joint in joints]
             theirs = job["metres"] * np.array([places[name] for name in names]).transpose(1, 0, 2)
-            ours = fk(motion).positions[:, [motion.skeleton.joint(name) for name in names]]
-            row.blender = float(np.linalg.norm(ours - theirs, axis=-1).max())
+            row.blender = float(np.linalg.norm(fk(motion).positions[:, joints] - theirs, axis=-1).max())
     return rows
+
+
+def plain(name: str) -> str:
+    """A name without what some formats have no letters for."""
+    return re.sub(r"[^A-Za-z0-9]", "_", name)
 
 
 def millimetres(metres: float) -> str:
     return "-" if not np.isfinite(metres) else f"{1000 * metres:.4f}"
+
+
+def table(rows: list[Row]) -> str:
+    """The table, as Markdown."""
+    lines = [f"| character | {' | '.join(FORMATS)} |", f"| --- |{' --- |' * len(FORMATS)}"]
+    for start in range(0, len(rows), len(FORMATS)):
+        part = rows[start : start + len(FORMATS)]
+        cells = [
+            f"{row.kept}; {millimetres(row.error)} / {millimetres(row.blender)}" if row.kept else "-" for row in part
+        ]
+        lines.append(f"| {part[0].file} | {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 def main() -> None:
@@ -151,12 +224,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("UNDERSTUDY_DATA", "data")))
     with tempfile.TemporaryDirectory() as folder:
-        rows = rows_of(parser.parse_args().data, Path(folder))
-    print(f"| character | {' | '.join(FORMATS)} |\n| --- |{' --- |' * len(FORMATS)}")
-    for start in range(0, len(rows), len(FORMATS)):
-        part = rows[start : start + len(FORMATS)]
-        cells = [f"{row.kept}; {millimetres(row.error)} / {millimetres(row.blender)}" for row in part]
-        print(f"| {part[0].file} | {' | '.join(cells)} |")
+        print(table(rows_of(parser.parse_args().data, Path(folder))))
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ from understudy.retarget.root_motion import (
     make_loop,
     read_path,
     rename_joints,
+    treadmill_path,
     with_root_motion,
     write_path,
 )
@@ -152,9 +153,50 @@ def test_the_commands_write_root_motion_and_paths(tmp_path: Path) -> None:
     assert first is not None
     assert second is not None
     assert np.abs(fk(first).positions - fk(second).positions).max() < 1e-5
+    # In place, an engine that wants a root still gets one, which stays where it is.
+    still = ["convert", str(tmp_path / "walk.bvh"), str(tmp_path / "s.fbx"), "--preset", "unreal5", "--in-place"]
+    assert runner.invoke(cli, still).exit_code == 0
+    clip = read(tmp_path / "s.fbx")
+    assert clip.skeleton.names[0] == "root"
+    assert clip.motion is not None
+    assert np.abs(clip.motion.root).max() < 1e-5
     wrong = runner.invoke(cli, ["convert", str(tmp_path / "walk.bvh"), str(tmp_path / "x.bvh"), "--preset", "unity"])
     assert wrong.exit_code == 2
     assert "Unity, humanoid imports .fbx" in wrong.output
+
+
+def on_treadmill(motion: Motion, speed: float) -> Motion:
+    """A straight walk as it looks on a treadmill of a speed, in metres a second."""
+    return motion.derived(root=motion.root - motion.times[:, None] * speed * np.array([0.0, 0.0, 1.0]))
+
+
+def test_a_motion_in_place_travels_at_the_speed_of_its_treadmill(tmp_path: Path) -> None:
+    motion = walk()
+    speed = float((motion.root[-1, 2] - motion.root[0, 2]) / motion.duration)
+    still = on_treadmill(motion, speed)
+    for given in (speed, None):
+        back = along_path(still, treadmill_path(still, given))
+        # The feet stand still again: they did, to within a millimetre a second of the true speed.
+        assert np.abs(back.root[-1] - motion.root[-1]).max() < 0.02 * speed * motion.duration
+    assert np.abs(along_path(still, treadmill_path(still, speed)).root - motion.root).max() < 0.01
+    with pytest.raises(OptionError, match="no steady floor") as caught:
+        treadmill_path(motion[:5])
+    assert "--speed" in caught.value.hint
+    write(still, tmp_path / "still.bvh")
+    runner = CliRunner()
+    command = ["convert", str(tmp_path / "still.bvh"), str(tmp_path / "out.bvh"), "--speed"]
+    done = runner.invoke(cli, [*command, f"{speed:.4f}"])
+    assert done.exit_code == 0, done.output
+    assert f"travels at {speed:.2f} m/s" in done.output
+    clip = read(tmp_path / "out.bvh")
+    assert clip.motion is not None
+    assert np.abs(clip.motion.root - motion.root).max() < 0.01
+    wrong = runner.invoke(cli, [*command, "fast"])
+    assert wrong.exit_code == 2
+    assert "metres a second, or `auto`; got `fast`" in wrong.output
+    both = runner.invoke(cli, [*command, "1.2", "--path", "x.csv"])
+    assert both.exit_code == 2
+    assert "choose one" in both.output
 
 
 def uneven_walk() -> Motion:

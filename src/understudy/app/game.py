@@ -41,12 +41,19 @@ PRESETS = {
 }
 
 
+MAX_SPEED = 100.0
+"""Metres a second that a body in place may be given."""
+
+
 def game_options(command: Command) -> Command:
     """Options for game engines."""
     options = [
         click.option("--root-motion", is_flag=True, help="Move a root on the floor along the path; made if missing."),
         click.option("--in-place", is_flag=True, help="Take the path out, and write it beside OUT as OUT.path.csv."),
         click.option("--path", metavar="FILE", help="Put a path back in, as --in-place wrote it."),
+        click.option(
+            "--speed", metavar="M/S", help="Let a motion in place travel: metres a second, or `auto` by its feet."
+        ),
         click.option("--loop", is_flag=True, help="Cut out what repeats best, and close it."),
         click.option("--bake", is_flag=True, help="Write a key for place and rotation of every joint at every frame."),
         click.option("--prefix", default="", metavar="TEXT", help="Put TEXT before the names of joints."),
@@ -66,12 +73,14 @@ def check_game_options(arguments: dict[str, Any], output: str) -> None:
     if preset is not None:
         if Path(output).suffix.lower() not in preset.suffixes:
             raise click.UsageError(f"{preset.title} imports {', '.join(preset.suffixes)}; got `{output}`.")
-        if preset.root and not arguments["in_place"]:
+        if preset.root:
             arguments["root_motion"] = True
         if preset.in_place and not arguments["root_motion"]:
             arguments["in_place"] = True
         if preset.fps is not None and arguments.get("fps") is None:
             arguments["fps"] = preset.fps
+    if arguments.get("speed") and arguments.get("path"):
+        raise click.UsageError("--path gives a path, and --speed a straight one: choose one.")
     if arguments.get("root_motion") and arguments["in_place"] and arguments.get("path"):
         raise click.UsageError("--path puts a path in, and --in-place takes it out: choose one.")
 
@@ -89,7 +98,7 @@ def writing_options(arguments: dict[str, Any]) -> dict[str, Any]:
 
 def apply_game_options(clip: Clip, arguments: dict[str, Any]) -> tuple[Clip, FloorPath | None, list[str]]:
     """A clip as the options ask for it, the path that was taken out, and notes."""
-    names = ("root_motion", "in_place", "loop", "path", "prefix", "strip_prefix")
+    names = ("root_motion", "in_place", "loop", "path", "speed", "prefix", "strip_prefix")
     if not any(arguments.get(name) for name in names):
         return clip, None, []
     from understudy.base.errors import OptionError
@@ -100,6 +109,10 @@ def apply_game_options(clip: Clip, arguments: dict[str, Any]) -> tuple[Clip, Flo
         raise OptionError("A character without motion has no path and no loop")
     if arguments.get("path"):
         motion = root_motion.along_path(motion, root_motion.read_path(arguments["path"]))
+    if arguments.get("speed"):
+        treadmill = root_motion.treadmill_path(motion, _speed(arguments["speed"]))
+        motion = root_motion.along_path(motion, treadmill)
+        notes.append(f"the motion in place travels at {treadmill.speed:.2f} m/s")
     if arguments.get("loop"):
         motion, more = root_motion.make_loop(motion)
         notes += more
@@ -116,6 +129,17 @@ def apply_game_options(clip: Clip, arguments: dict[str, Any]) -> tuple[Clip, Flo
     if arguments.get("prefix") or arguments.get("strip_prefix"):
         clip = root_motion.rename_joints(clip, add=arguments["prefix"], remove=arguments["strip_prefix"])
     return clip, path if arguments.get("in_place") else None, notes
+
+
+def _speed(text: str) -> float | None:
+    """Metres a second; None for `auto`."""
+    try:
+        value = None if text == "auto" else float(text)
+    except ValueError:
+        value = float("nan")
+    if value is not None and not 0.0 < value < MAX_SPEED:
+        raise click.UsageError(f"--speed takes metres a second, or `auto`; got `{text}`.")
+    return value
 
 
 def write_path_beside(path: FloorPath, output: str | Path) -> str:

@@ -16,7 +16,7 @@ from understudy.base.errors import FileError, MotionError, OptionError
 from understudy.base.files import open_to_read, open_to_write
 from understudy.base.quaternion import Array, conjugate, exp, from_axis_angle, log, multiply, rotate, unrotate
 from understudy.base.records import record
-from understudy.figure.contacts import find_period
+from understudy.figure.contacts import contact_points, find_period, floor_velocity
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import facing, leg_length
 from understudy.figure.motion import Motion, frame_offsets, rest_motion
@@ -213,6 +213,27 @@ def along_path(motion: Motion, path: FloorPath) -> Motion:
     rotations = motion.rotations.copy()
     rotations[:, 0] = multiply(path.rotations, rotations[:, 0])
     return motion.derived(root=rotate(path.rotations, motion.root) + path.positions, rotations=rotations)
+
+
+def treadmill_path(motion: Motion, speed: float | None = None) -> FloorPath:
+    """The straight path of a body that walks or runs in place: against the way its floor moves.
+
+    Args:
+        motion: In place.
+        speed: Metres a second, as a treadmill showed it; None for the speed at which planted feet are carried back. A
+            body whose feet do not show a direction goes where it faces.
+    """
+    carried = floor_velocity(motion, contact_points(motion))
+    if carried is None and speed is None:
+        raise OptionError(
+            "The planted feet show no steady floor that moves, so there is no speed to go by",
+            hint="give the speed in metres a second: --speed 1.3",
+        )
+    ahead = facing(motion).mean(axis=0) if carried is None else -carried
+    ahead = ahead[[0, 2]] / max(float(np.linalg.norm(ahead[[0, 2]])), 1e-9)
+    metres = float(np.linalg.norm(carried)) if speed is None and carried is not None else float(speed or 0.0)
+    places = motion.times[:, None] * metres * ahead
+    return FloorPath(fps=motion.fps, places=places, headings=np.zeros(motion.num_frames))
 
 
 def write_path(path: FloorPath, file: str | Path) -> None:
