@@ -86,7 +86,7 @@ export const KEYS: Key[] = [
   { keys: [], shown: ["Shift ←", "→"], about: "on an interval: all of it", group: "Timeline", act: null },
   { keys: ["ctrl+z"], shown: ["Ctrl Z"], about: "undo", group: "Page", act: undo },
   { keys: ["ctrl+shift+z", "ctrl+y"], shown: ["Ctrl Shift Z", "Ctrl Y"], about: "redo", group: "Page", act: redo },
-  { keys: [], shown: ["1", "…", "8"], about: "panels", group: "Page", act: null },
+  { keys: [], shown: ["1", "…", "9"], about: "panels", group: "Page", act: null },
   { keys: ["escape"], shown: ["Esc"], about: "choose nothing, give a drag up", group: "Page", act: deed("escape") },
   { keys: ["?", "shift+?"], shown: ["?"], about: "this list", group: "Page", act: () => void (helpOpen.value = true) },
 ];

@@ -156,6 +156,10 @@ export interface Commands {
   download: [{ format: string; which: string }, { url: string; not_kept: string[] }];
   /** Measure the result; a `quality` event follows. */
   evaluate: [{ which: string }, null];
+  /** Retarget every motion of an open folder as the document says, into a folder (empty: one of the session's own);
+   * `batch` events follow. */
+  batch: [{ folder: string; into: string }, { output: string }];
+  batch_stop: [Record<string, never>, null];
   /** Keep what the page shows (camera, selection, frame, panels) for the next time it is opened. Not undone. */
   remember: [{ view: { [key: string]: Json } }, null];
   /** Consent to run the function whose file has this digest, as `Trouble.consent` showed it. */
@@ -196,6 +200,7 @@ export type Event =
   | { on: "result"; result: Result }
   | { on: "progress"; text: string; share: number; busy: boolean }
   | { on: "quality"; quality: Quality }
+  | { on: "batch"; batch: BatchState }
   | { on: "trouble"; trouble: Trouble };
 
 export interface State {
@@ -250,6 +255,18 @@ export interface Body {
   file?: { first_frame: number; fps: number };
   /** Of a source: the points with which it usually touches things, where contacts can be painted. */
   touches?: { point: string; joint: string; offset: Vector }[];
+}
+
+/** A batch that runs or has run. */
+export interface BatchState {
+  folder: string;
+  output: string;
+  running: boolean;
+  /** How many clips there are; 0 until that is known. */
+  total: number;
+  /** The clips that are finished; `words` says why a clip failed, or what makes its verdict. */
+  rows: { clip: string; verdict: string; words: string; seconds: number | null; output: string }[];
+  error: Trouble | null;
 }
 
 /** What came of the last solve. */

@@ -4,6 +4,7 @@ import { effect, signal } from "@preact/signals";
 import { Connection, type Arrays } from "./net";
 import { frameOf, merged, type MotionData } from "./motions";
 import type {
+  BatchState,
   BinaryHeader,
   Change,
   Commands,
@@ -23,6 +24,8 @@ export type { MotionData, Selection, View };
 export const state = signal<State | null>(null);
 export const result = signal<Result | null>(null);
 export const quality = signal<Quality | null>(null);
+/** The batch that runs or ran last. */
+export const batch = signal<BatchState | null>(null);
 export const progress = signal({ text: "", share: 0, busy: false });
 export const connected = signal(false);
 /** Whether the server could not be reached, or went away. */
@@ -200,6 +203,9 @@ function receive(event: Event): void {
       return;
     case "quality":
       quality.value = event.quality;
+      return;
+    case "batch":
+      batch.value = event.batch;
       return;
     case "trouble":
       if (event.trouble.solving) landed();

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { commonPrefix, shortened } from "../src/names";
 import type { Body, Quality, Recipe, State } from "../src/protocol";
-import { cut, join, move, painted, removal } from "../src/timeline/editing";
+import { cut, eased, join, move, painted, removal } from "../src/timeline/editing";
 import { inSight, laidOut, partAt, percent, slid, snappedTo, spanWithin, timeAt, zoomed, HEADING } from "../src/timeline/geometry";
 import { clustered, marksOf } from "../src/timeline/marks";
 import { applied, limbOf, rowsOf, type Entry } from "../src/timeline/rows";
@@ -15,7 +15,7 @@ const near = (value: number, wanted: number) => assert.ok(Math.abs(value - wante
 
 function entry(start: number, end: number, number = 0): Entry {
   const path = ["recipe", "contact", number];
-  return { key: path.join("/"), path, label: "x", start, end, always: false, instants: [], confidence: null, track: null };
+  return { key: path.join("/"), path, label: "x", start, end, always: false, instants: [], ease: null, confidence: null, track: null };
 }
 
 function contact(point: string, start: number, end: number) {
@@ -167,4 +167,20 @@ test("defects are marked at their peaks, and near ones are one mark", () => {
   assert.equal(clustered(marks, [0, 5], 500, 24).length, 2);
   assert.equal(clustered(marks, [0, 5], 50, 24).length, 1);
   assert.equal(clustered(marks, [2, 5], 500, 24).length, 1);
+});
+
+test("eases are whole frames, at least none, and only where a constraint says where a point is", () => {
+  const held = recipe();
+  held.constraint = [
+    { kind: "place", point: "rig:LeftFoot", target: [0, 0, 0], start: 1, end: 2, ease_in: 0.2 },
+    { kind: "attach", point: "rig:LeftFoot", to: "rig:RightHand", start: 1, end: 2 },
+    { kind: "attach", point: "rig:LeftFoot", prop: "box1", start: 1, end: 2 },
+  ];
+  const eases = rowsOf(stateOf(held), null, null).flatMap((row) => row.entries.filter((each) => each.path?.[1] === "constraint"));
+  assert.deepEqual(eases.map((each) => each.ease), [{ in: 0.2, out: 0 }, null, { in: 0, out: 0 }]);
+  const [change] = eased(eases[0], "in", 0.11, GRID);
+  assert.deepEqual(change.path, ["recipe", "constraint", 0, "ease_in"]);
+  near(Number(change.value), 9 / 30);
+  near(Number(eased(eases[0], "in", -9, GRID)[0].value), 0);
+  assert.deepEqual(eased(eases[1], "out", 0.1, GRID), []);
 });

@@ -132,6 +132,10 @@ class Constraint(ABC):
     """Seconds: if given, the constraint holds at these times only."""
     pauses: tuple[tuple[float, float], ...] = ()
     """Seconds: intervals, ends inclusive, in which it does not hold."""
+    ease_in: float = 0.0
+    """Seconds before it begins over which its point goes over to it smoothly; as quickly as it can if zero."""
+    ease_out: float = 0.0
+    """Seconds after it ends over which its point goes back smoothly."""
     weight: float = 1.0
     """The weight of its squared error when not all constraints can be met."""
     priority: int = 0
@@ -228,6 +232,11 @@ class Constraint(ABC):
             raise OptionError(f"Constraint `{self.label}` must end after it starts; got {self.start} to {self.end} s")
         if not (math.isfinite(self.weight) and self.weight > 0.0):
             raise OptionError(f"Constraint `{self.label}`: expected a weight above zero, got {self.weight}")
+        for name, seconds in (("ease_in", self.ease_in), ("ease_out", self.ease_out)):
+            if not (math.isfinite(seconds) and seconds >= 0.0):
+                raise OptionError(
+                    f"Constraint `{self.label}`: expected `{name}` of zero or more seconds, got {seconds}"
+                )
         if not (math.isfinite(self.tolerance) and self.tolerance > 0.0):
             raise OptionError(f"Constraint `{self.label}`: expected a tolerance above zero, got {self.tolerance}")
 

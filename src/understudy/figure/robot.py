@@ -31,6 +31,10 @@ class CollisionShape:
     """(3,) metres: the radius, or radius and half length, or half sizes."""
     collides: bool = True
     """False for a shape that is only seen."""
+    file: str = ""
+    """The file of a mesh, as the robot's file names it; empty if it names none."""
+    scale: Array = field(default_factory=lambda: np.ones(3))
+    """(3,) factors on the coordinates of a mesh."""
 
     @property
     def is_solid(self) -> bool:

@@ -27,6 +27,7 @@ from understudy.figure.kinematics import Pose, fk
 from understudy.figure.motion import Motion
 from understudy.retarget.actor import ActorData
 from understudy.retarget.driver import Prepared
+from understudy.retarget.ease import easing_constraints, is_easing
 from understudy.retarget.plan import Plan, shift_plan_starts
 from understudy.retarget.spec import Recipe
 from understudy.solve.coordinates import Body
@@ -332,7 +333,7 @@ class DragBaseline:
     def from_contacts(self) -> tuple[Constraint, ...]:
         """Constraints derived from contacts: plants, holds and the floor."""
         excluded = {id(constraint) for constraint in (*self.prepared.recipe.constraints, *self.limits)}
-        return tuple(c for c in self.plan.constraints if id(c) not in excluded)
+        return tuple(c for c in self.plan.constraints if id(c) not in excluded and not is_easing(c))
 
 
 @record
@@ -410,7 +411,9 @@ class LiveSession:
 def _prepare_window(baseline: DragBaseline, recipe: Recipe, changed: Set[str], prepare: Prepare) -> Prepared:
     """Prepare a recipe at the displayed rate; what the change leaves as it was is taken from the baseline."""
     if "contact" not in changed:
-        constraints = (*baseline.from_contacts, *recipe.constraints, *baseline.limits)
+        starts = {context.actor: context.start for context in baseline.plan.contexts if context.start is not None}
+        easings = easing_constraints(recipe.constraints, starts)
+        constraints = (*baseline.from_contacts, *recipe.constraints, *easings, *baseline.limits)
         return replace(baseline.prepared, recipe=recipe, plan=replace(baseline.plan, constraints=constraints))
     prepared = prepare(replace(recipe, options=replace(recipe.options, limits=False)))
     assert prepared.plan is not None

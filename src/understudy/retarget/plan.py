@@ -29,6 +29,7 @@ from understudy.figure.kinematics import Pose
 from understudy.figure.measures import is_humanoid, leg_length
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import NUM_AXES, Skeleton
+from understudy.retarget.ease import easing_constraints
 from understudy.retarget.ground import (
     PLANTS,
     compliant_joints,
@@ -254,6 +255,8 @@ def plan(
             generated += creep_constraints(context, actor_contacts) if assignment.moves else []
         if options.floor and assignment.moves:
             generated += floor_constraints(context, actor_contacts)
+    starts = {context.actor: context.start for context in contexts if context.start is not None}
+    constraints = (*constraints, *easing_constraints(constraints, starts))
     unshifted = Plan(
         assignments=tuple(assignments),
         starts=tuple(context.start for context in contexts if context.start is not None),

@@ -192,6 +192,22 @@ async def _evaluate(session: Session, page: Page, arguments: Arguments) -> None:
     session.publisher.send_event({"on": "quality", "quality": quality})
 
 
+async def _batch(session: Session, page: Page, arguments: Arguments) -> Any:
+    folders = session.folders
+    source = folders.resolve(_argument(arguments, "folder", str))
+    if not source.is_dir():
+        raise RequestError(f"{source}: is not a folder", hint="a batch takes the motions of a folder")
+    into = _argument(arguments, "into", str)
+    output = folders.resolve(into) if into else None
+    await asyncio.to_thread(folders.check, session.document)
+    session.batches.start(session.document, folders.base, source, output)
+    return {"output": (session.batches.table() or {})["output"]}
+
+
+async def _batch_stop(session: Session, page: Page, arguments: Arguments) -> None:
+    session.batches.stop()
+
+
 async def _remember(session: Session, page: Page, arguments: Arguments) -> None:
     view = _argument(arguments, "view", dict)
     if len(json_text(view)) > MAX_VIEW_CHARACTERS:
@@ -223,6 +239,8 @@ COMMANDS: dict[str, Callable[[Session, Page, Arguments], Awaitable[Any]]] = {
     "film_begin": _film_begin,
     "film_end": _film_end,
     "evaluate": _evaluate,
+    "batch": _batch,
+    "batch_stop": _batch_stop,
     "remember": _remember,
     "trust": _trust,
 }

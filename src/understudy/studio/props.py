@@ -79,13 +79,13 @@ def _recipe_prop(entry: PropEntry, folder: Path, frame_times: Array) -> Prop:
         positions = np.atleast_2d(entry.positions)  # type: ignore[arg-type]
         rotations = np.broadcast_to(IDENTITY, (len(positions), 4)) if entry.rotations is None else entry.rotations
         # A prop that the result carries stays where it is until then, and beside the source.
-        course = (len(frame_times),) if entry.carried_by else ()
+        frames = (len(frame_times),) if entry.carried_by else ()
         return Prop(
             name=entry.name,
             shape=shape,
             sizes=np.broadcast_to(sizes, positions.shape) if len(sizes) == 1 else sizes[: len(positions)],
-            positions=np.broadcast_to(positions, (*course, *positions.shape)),
-            rotations=np.broadcast_to(np.atleast_2d(rotations), (*course, len(positions), 4)),
+            positions=np.broadcast_to(positions, (*frames, *positions.shape)),
+            rotations=np.broadcast_to(np.atleast_2d(rotations), (*frames, len(positions), 4)),
         )
     course = load_prop_path(entry, folder)
     times = np.zeros(1) if course.times is None else course.times

@@ -17,6 +17,7 @@ from understudy.base.consent import agree, find_source, state_folder
 from understudy.base.errors import FileError, UnderstudyError
 from understudy.base.files import lock_handle, open_to_write, remove_parts
 from understudy.base.records import record
+from understudy.studio.batches import BatchRunner
 from understudy.studio.document import Document, History, apply_changes, empty_document, is_ready
 from understudy.studio.export import Downloads, Outputs
 from understudy.studio.films import Films
@@ -175,6 +176,7 @@ class Session:
         self.pages: set[Page] = set()
         self.dragging_page: Page | None = None
         self.publisher = Publisher(document_solver, folders.base, self.send, self.send_state)
+        self.batches = BatchRunner(store.folder / "batches", self.publisher.send_event)
         self.change_lock = asyncio.Lock()
         """Held while the document is changed, so that changes are applied in the order of their requests."""
         self._saving = asyncio.Lock()
@@ -209,6 +211,7 @@ class Session:
     async def stop(self) -> None:
         """Stop solving, save, and unlock the folder."""
         self.publisher.solve_thread.close()
+        self.batches.stop()
         for task in self._tasks:
             task.cancel()
         await self.save()
@@ -261,6 +264,8 @@ class Session:
         page.send(self._state())
         for message in self.publisher.current_messages():
             page.send(message)
+        if (batch := self.batches.table()) is not None:
+            page.send(json_text({"on": "batch", "batch": batch}))
         for sentence in self.notices:
             page.send(json_text({"on": "trouble", "trouble": {"message": sentence, "hint": ""}}))
         self.notices = []

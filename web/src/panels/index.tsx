@@ -3,6 +3,7 @@
 import type { ComponentType } from "preact";
 import "./panels.css";
 import { Analogy } from "./analogy";
+import { BatchPanel } from "./batch";
 import { BodyPanel } from "./body";
 import { Bones } from "./bones";
 import { Files } from "./files";
@@ -22,4 +23,5 @@ export const PANELS: { id: string; title: string; component: ComponentType }[] =
   { id: "analogy", title: "Analogy", component: Analogy },
   { id: "variants", title: "Solving", component: Solving },
   { id: "quality", title: "Quality", component: QualityPanel },
+  { id: "batch", title: "Batch", component: BatchPanel },
 ];

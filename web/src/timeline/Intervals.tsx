@@ -4,7 +4,7 @@ import { useRef } from "preact/hooks";
 import type { Change } from "../protocol";
 import { drag, drop, look, releaseDrag, selection, state } from "../store";
 import { chosenPaths } from "../view";
-import { move, type Part } from "./editing";
+import { eased, move, type Part } from "./editing";
 import { partAt as partOf, percent, type Span } from "./geometry";
 import { choose, chooseUpTo, chosenEntries, grid, isSame } from "./moving";
 import { spoken, type Entry, type Row } from "./rows";
@@ -18,7 +18,15 @@ export function Intervals({ row, span }: { row: Row; span: Span }) {
             <Instant key={`${entry.key}/${number}`} entry={entry} number={number} at={at} row={row} span={span} />
           ))
         ) : (
-          <Interval key={entry.key} entry={entry} row={row} span={span} />
+          <>
+            <Interval key={entry.key} entry={entry} row={row} span={span} />
+            {entry.ease && !entry.always && (
+              <>
+                <Ease key={`${entry.key}/in`} entry={entry} side="in" span={span} />
+                <Ease key={`${entry.key}/out`} entry={entry} side="out" span={span} />
+              </>
+            )}
+          </>
         ),
       )}
     </>
@@ -82,6 +90,70 @@ function Interval({ entry, row, span }: Shown) {
       <span class="text">{caption(entry)}</span>
       <span class="edge last" data-testid="interval-end" />
     </button>
+  );
+}
+
+/** The ramp beside an interval over which it fades, and a handle at its far end. */
+function Ease({ entry, side, span }: { entry: Entry; side: "in" | "out"; span: Span }) {
+  const going = useRef<{ from: number; scale: number; before: Entry; changes: Change[] | null } | null>(null);
+  const seconds = entry.ease?.[side] ?? 0;
+  const [from, to] = side === "in" ? [entry.start - seconds, entry.start] : [entry.end, entry.end + seconds];
+  const [left, right] = [percent(from, span), percent(to, span)];
+  if (right < 0 || left > 100 || (seconds === 0 && !isChosen(entry))) return null;
+  const way = side === "in" ? -1 : 1;
+  const label = `Ease ${side} of ${entry.label}`;
+  const finish = () => {
+    const done = going.current;
+    going.current = null;
+    if (done?.changes) void drop(label, done.changes);
+  };
+  return (
+    <>
+      <div class={`ease ${side}`} style={{ left: `${left}%`, width: `${right - left}%` }} />
+      <button
+        class={`ease-handle ${side}`}
+        style={{ left: `${side === "in" ? left : right}%` }}
+        role="slider"
+        aria-label={label}
+        aria-valuenow={Number(seconds.toFixed(3))}
+        aria-valuemin={0}
+        aria-valuetext={`${seconds.toFixed(2)} s`}
+        title={`${label}: ${seconds.toFixed(2)} s\nDrag it, or use the arrow keys.`}
+        data-testid={`ease-${side}`}
+        onPointerDown={(event) => {
+          if (event.button !== 0) return;
+          const element = event.currentTarget;
+          const lane = (element.parentElement as HTMLElement).getBoundingClientRect().width;
+          const scale = Number(element.closest<HTMLElement>("[data-seconds]")?.dataset.seconds ?? 1) / Math.max(lane, 1);
+          element.setPointerCapture(event.pointerId);
+          going.current = { from: event.clientX, scale, before: entry, changes: null };
+          event.stopPropagation();
+        }}
+        onPointerMove={(event) => {
+          const now = going.current;
+          if (!now) return;
+          now.changes = eased(now.before, side, way * (event.clientX - now.from) * now.scale, grid());
+          drag(now.changes);
+        }}
+        onPointerUp={finish}
+        onPointerCancel={() => {
+          if (going.current?.changes) releaseDrag();
+          going.current = null;
+        }}
+        onKeyDown={(event) => {
+          // Away from the interval is longer.
+          const longer = event.key === "ArrowLeft" ? -way : event.key === "ArrowRight" ? way : 0;
+          if (event.key === "Escape" && going.current) {
+            going.current = null;
+            releaseDrag();
+            event.preventDefault();
+          }
+          if (longer === 0) return;
+          void drop(label, eased(entry, side, longer / grid().fps, grid()));
+          event.preventDefault();
+        }}
+      />
+    </>
   );
 }
 

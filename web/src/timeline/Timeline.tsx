@@ -6,13 +6,14 @@ import "./timeline.css";
 import { deeds } from "../keys";
 import { short } from "../names";
 import { goTo } from "../playback";
-import { clock, duration, look, state, view } from "../store";
+import { clock, duration, look, selection, state, view } from "../store";
+import { chosenPaths } from "../view";
 import { HEADING, inSight, laidOut, slid, spanWithin, timeAt, zoomed, type Heading, type Line as LineItem, type Span } from "./geometry";
 import { Graph } from "./Graph";
 import { Intervals } from "./Intervals";
 import { Marks, measureSoon } from "./Marks";
 import { Ruler } from "./Ruler";
-import { add, beginPaint, brush, chooseRow, cut, endPaint, join, paintTo, remove, rowKey, rows, stopPaint, stretch } from "./moving";
+import { add, beginPaint, brush, chooseRow, cut, endPaint, isSame, join, paintTo, remove, rowKey, rows, stopPaint, stretch } from "./moving";
 import { strip, type Row, measured } from "./rows";
 import { Hatching, Strip } from "./Strip";
 import { toggleGraph, Transport } from "./Transport";
@@ -110,16 +111,11 @@ function Rows() {
     element.addEventListener("scroll", look);
     return () => observer.disconnect();
   }, []);
-  // A row that was just asked for comes into sight.
-  const wanted = rowKey.value;
-  useEffect(() => {
-    const item = laid.value.items.find((each) => each.key === wanted);
-    const element = place.current;
-    if (!item || !element) return;
-    if (item.top < element.scrollTop) element.scrollTop = item.top - HEADING;
-    else if (item.top + item.height > element.scrollTop + element.clientHeight)
-      element.scrollTop = item.top + item.height - element.clientHeight;
-  }, [wanted, rows.value.length]);
+  // A row that was just asked for comes into sight, and so does that of what is chosen.
+  for (const wanted of [rowKey.value, rowOfChosen()]) {
+    const top = laid.value.items.find((each) => each.key === wanted)?.top;
+    useEffect(() => show(place.current, wanted), [wanted, top, scrolled.value.height]);
+  }
   const { items, height } = laid.value;
   const shown = inSight(items, scrolled.value.top, scrolled.value.height);
   return (
@@ -132,6 +128,21 @@ function Rows() {
       {items.length === 0 && state.value && <p class="none">{empty()}</p>}
     </div>
   );
+}
+
+/** The key of the row of the chosen interval; empty: none is chosen. */
+function rowOfChosen(): string {
+  const [path] = chosenPaths(selection.value);
+  return (path && rows.value.find((row) => row.entries.some((entry) => isSame(entry.path, path)))?.key) ?? "";
+}
+
+/** Scroll until a row is in sight. */
+function show(element: HTMLElement | null, key: string): void {
+  const item = laid.value.items.find((each) => each.key === key);
+  if (!item || !element) return;
+  if (item.top < element.scrollTop) element.scrollTop = item.top - HEADING;
+  else if (item.top + item.height > element.scrollTop + element.clientHeight)
+    element.scrollTop = item.top + item.height - element.clientHeight;
 }
 
 function empty(): string {

@@ -42,6 +42,14 @@ function moveOne(entry: Entry, part: Part, by: number, { fps, length }: Grid): C
   return [set("start", round(first)), set("end", round(first + end - start))];
 }
 
+/** The change that makes an ease of an entry some seconds longer or shorter: whole frames, at least none. */
+export function eased(entry: Entry, side: "in" | "out", by: number, { fps, length }: Grid): Change[] {
+  if (!entry.ease) return [];
+  const frames = Math.round((entry.ease[side] + by) * fps);
+  const value = round(Math.min(Math.max(frames, 0) / fps, length));
+  return [{ op: "set", path: [...(entry.path ?? []), `ease_${side}`], value }];
+}
+
 type Held = Contact | Constraint;
 
 function heldAt(recipe: Recipe, path: Path): Held | undefined {

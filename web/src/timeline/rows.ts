@@ -13,6 +13,8 @@ export interface Entry {
   /** Whether the document says when it is, or it holds all the time. */
   always: boolean;
   instants: number[];
+  /** Seconds over which it fades in before it begins and out after it ends; null: it cannot. */
+  ease: { in: number; out: number } | null;
   confidence: number | null;
   track: Track | null;
 }
@@ -206,9 +208,19 @@ function entryOf(state: State, result: Result | null, held: Contact | Constraint
     end,
     always: held.start === undefined && held.end === undefined,
     instants: ((held as Constraint).instants ?? []) as number[],
+    ease: path[1] === "constraint" ? easeOf(held as Constraint) : null,
     confidence: typeof confidence === "number" ? confidence : null,
     track: trackOf(state, result, path, start, end),
   };
+}
+
+/** Kinds that say where a point is, each with the field that makes them say otherwise. */
+const EASED: { [kind: string]: string } = { place: "", attach: "to", follow: "target" };
+
+function easeOf(held: Constraint): Entry["ease"] {
+  const other = EASED[held.kind];
+  if (other === undefined || (other && held[other])) return null;
+  return { in: Number(held.ease_in ?? 0), out: Number(held.ease_out ?? 0) };
 }
 
 /** What the solve says; of an older document only where it is plainly the same thing. */
@@ -229,6 +241,7 @@ function derived(track: Track): Entry {
     end,
     always: false,
     instants,
+    ease: null,
     confidence,
     track,
   };

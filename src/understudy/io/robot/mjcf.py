@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 import numpy as np
@@ -54,6 +54,8 @@ class Compiler:
     """Axes of `euler`: lower case for axes that rotate with the body, upper case for fixed axes."""
     auto_limits: bool = True
     """Whether a joint with a range is limited even if it does not say so."""
+    meshes: dict[str, tuple[str, Array]] = field(default_factory=dict)
+    """The file and the scale of each mesh, by its name."""
 
     def angle(self, value: Array | float) -> Array:
         """Radians of an angle of the file."""
@@ -80,7 +82,20 @@ def read_compiler(root: Node) -> Compiler:
             compiler = replace(compiler, order=order)
         if "autolimits" in attributes:
             compiler = replace(compiler, auto_limits=attributes["autolimits"] == "true")
-    return compiler
+    return replace(compiler, meshes=_read_meshes(root))
+
+
+def _read_meshes(root: Node) -> dict[str, tuple[str, Array]]:
+    """The file and the scale of each mesh, by its name."""
+    folder = ""
+    for node in root.all("compiler"):
+        folder = node.attributes.get("meshdir", node.attributes.get("assetdir", folder))
+    meshes = {}
+    for node in (child for assets in root.all("asset") for child in assets.all("mesh")):
+        file = node.attributes.get("file", "")
+        name = node.attributes.get("name") or PurePosixPath(file).stem
+        meshes[name] = (str(PurePosixPath(folder, file)), node.numbers("scale", 3, (1.0, 1.0, 1.0)))
+    return meshes
 
 
 @dataclass(eq=False)
@@ -210,7 +225,15 @@ def read_shape(node: Node, compiler: Compiler) -> CollisionShape | None:
         return None
     position = node.numbers("pos", 3, (0.0, 0.0, 0.0))
     if "mesh" in node.attributes or kind == "mesh":
-        return CollisionShape(kind="mesh", position=position, rotation=read_orientation(node, compiler), size=ORIGIN)
+        file, scale = compiler.meshes.get(node.attributes.get("mesh", ""), ("", np.ones(3)))
+        return CollisionShape(
+            kind="mesh",
+            position=position,
+            rotation=read_orientation(node, compiler),
+            size=ORIGIN,
+            file=file,
+            scale=scale,
+        )
     if kind not in ("sphere", "capsule", "cylinder", "box", "ellipsoid"):
         raise node.wrong(f"`<geom>` is of type `{kind}`, which is not known")
     size = np.zeros(3)

@@ -8,7 +8,8 @@ whether the root may move; it is read as free to move.
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import PurePath
+from functools import partial
+from pathlib import Path, PurePath
 from typing import BinaryIO
 
 import numpy as np
@@ -16,7 +17,8 @@ import numpy as np
 from understudy.base.errors import FileError, SkeletonError
 from understudy.base.quaternion import IDENTITY, Array, from_euler, to_matrix
 from understudy.figure.robot import CollisionShape, RobotBody
-from understudy.figure.skeleton import JointKind
+from understudy.figure.skeleton import JointKind, Skeleton
+from understudy.figure.skin import Mesh
 from understudy.io.clip import Clip, ReadOptions
 from understudy.io.robot.tree import ORIGIN, Link, Robot, RobotJoint, assemble, with_ends
 from understudy.io.robot.xml import Node, parse
@@ -37,6 +39,10 @@ def read(stream: BinaryIO, name: str, options: ReadOptions) -> Clip:
         options: The up axis of the rest pose, if it is not Z; the unit, if it is not metres.
     """
     return read_robot(parse(stream, name), name, options)
+
+
+Shapes = tuple[tuple[CollisionShape, ...], ...]
+"""(J,) the shapes that move with each joint."""
 
 
 def read_robot(root: Node, name: str, options: ReadOptions) -> Clip:
@@ -87,8 +93,15 @@ def make_clip(
         up_reason=assembled.up_reason,
         notes=(*notes, *_notes(assembled)),
         dropped=dropped,
+        make_skin=partial(_make_skin, shapes=assembled.shapes, folder=Path(name).parent, unit=unit),
         layout=layout,
     )
+
+
+def _make_skin(skeleton: Skeleton, *, shapes: Shapes, folder: Path, unit: float) -> tuple[Mesh, ...]:
+    from understudy.io.robot.look import robot_meshes
+
+    return robot_meshes(skeleton, shapes, folder, unit)
 
 
 def _scaled_body(body: RobotBody, unit: float) -> RobotBody:
@@ -289,6 +302,9 @@ def _shape(part: Node) -> CollisionShape | None:
     elif form.tag != "mesh":
         size[0] = form.number("radius", 0.0)
         size[1] = 0.5 * form.number("length", 0.0)
+    file = form.attributes.get("filename", "") if form.tag == "mesh" else ""
+    scale = form.numbers("scale", 3, (1.0, 1.0, 1.0)) if file else np.ones(3)
     return CollisionShape(
-        kind=form.tag, position=position, rotation=rotation, size=np.abs(size), collides=part.tag == "collision"
-    )
+        kind=form.tag, position=position, rotation=rotation, size=np.abs(size), collides=part.tag == "collision",
+        file=file, scale=scale,
+    )  # fmt: skip
