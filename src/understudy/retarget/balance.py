@@ -51,10 +51,10 @@ REST_WEIGHT = 0.1
 HELD_WEIGHT = 10.0
 """The same where something besides the floor holds the body."""
 
-ROUNDS = 8
+ROUNDS = 12
 """The zero moment point is computed again after each shift, with the legs as they are then."""
 
-HELD_SECONDS = 0.1
+HELD_SECONDS = 0.15
 """Before and after a frame in which a shift would move a foot, the body is not shifted."""
 
 IK_STEPS, DAMPING, METRES_PER_RADIAN = 12, 1e-4, 0.1
@@ -65,6 +65,9 @@ MAX_LOWERING_LEGS, LOWERING_SECONDS, LOWERING_ROUNDS = 0.1, 0.2, 4
 
 MAX_FOOT_ERROR_METRES, MAX_SWING_ERROR_METRES = 0.001, 0.03
 """A shift that moves a standing foot by more is too large; so far may a swinging foot be off its path."""
+
+MAX_ADDED_SPEED = 0.5
+"""Radians a second by which a shift may raise the greatest speed of a leg's hinge."""
 
 SOLE = "sole"
 """Part of the names of the points of a robot's feet."""
@@ -112,6 +115,8 @@ def balance(motion: Motion, layout: RobotLayout, floor: Floor, contacts: Sequenc
     level = on_level_floor(motion, floor)
     held = np.asarray(held_frames(motion, [c for c in contacts if c.on != "floor"]))
     result, leg = level, leg_length(skeleton)
+    hinges = [joint for one in legs for joint in one.hinges]
+    fastest = _steps(level, hinges).max(axis=0, initial=0.0)
     # A foot that is out of reach before may stay so.
     allowed = MAX_FOOT_ERROR_METRES + solve_legs(level, level, legs)[1]
     for _ in range(ROUNDS):
@@ -122,9 +127,9 @@ def balance(motion: Motion, layout: RobotLayout, floor: Floor, contacts: Sequenc
         shift = _shift(wanted, supported, held, height, motion.fps)
         total = _saturate((result.root - level.root) * [1.0, 0.0, 1.0] + shift[:, [0, 2, 1]], MAX_TOTAL_LEGS * leg)
         moved, missing = _with_feet_kept(replace(result, root=level.root + total), level, legs, allowed)
-        lost = missing > allowed
+        lost = (missing > allowed) | _leaps(moved, fastest, hinges)
         if lost.any():
-            # Where a foot would leave its place, the body stays.
+            # Where a foot would leave its place or a leg would leap, the body stays.
             held = held | np.asarray(maximum_filter1d(lost, 2 * round(HELD_SECONDS * motion.fps) + 1))
         else:
             result = moved
@@ -132,6 +137,17 @@ def balance(motion: Motion, layout: RobotLayout, floor: Floor, contacts: Sequenc
     return replace(
         result, root=motion.root + unrotate(turn, result.root - level.root), rotations=_local(result, motion)
     )
+
+
+def _steps(motion: Motion, hinges: Sequence[int]) -> Array:
+    """(F - 1, H) radians: change of some hinges from frame to frame."""
+    return np.abs(np.diff(joint_angle_curves(motion.skeleton, motion.rotations)[:, list(hinges), 0], axis=0))
+
+
+def _leaps(motion: Motion, fastest: Array, hinges: Sequence[int]) -> np.ndarray:
+    """(F,) whether a hinge of a leg is faster there than its fastest (H,) before, in radians a frame."""
+    fast = (_steps(motion, hinges) > fastest + MAX_ADDED_SPEED / motion.fps).any(axis=1)
+    return np.asarray(np.concatenate([fast, [False]]) | np.concatenate([[False], fast]))
 
 
 def _saturate(shift: Array, most: float) -> Array:
