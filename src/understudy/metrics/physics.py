@@ -26,7 +26,7 @@ MAX_MISSING_WEIGHTS = 0.1
 
 NO_ROBOT = "the result is not of a robot, or its file is not known (--skeleton)"
 
-NO_MUJOCO = "MuJoCo is not installed: pip install 'understudy[physics]'"
+NO_MUJOCO = "MuJoCo is not installed: pip install 'understudy-motion[physics]'"
 
 
 def _why_not(case: Comparison) -> str:

@@ -21,6 +21,7 @@ from understudy.correspondence.pairs import PointPair, check_structure
 from understudy.figure.bands import TRUNK_SPACING, choose_spacing
 from understudy.figure.contacts import (
     Contact,
+    Floor,
     contact_points,
     detect_contacts,
     detect_on_treadmill,
@@ -58,6 +59,9 @@ if TYPE_CHECKING:
 
 MAX_LIKELY_LEG_RATIO = 4.0
 """Ratio of leg lengths, either way, above which the unit of a file was probably guessed wrong."""
+
+MAX_ROBOT_CONTACT_ERROR_METRES = 0.005
+"""A contact that a robot misses by more is left out, and the rest is solved again."""
 
 Load = Callable[[ActorSpec, Reading, Path], ActorData]
 Assign = Callable[[ActorData, Path], tuple[Assignment, list[str]]]
@@ -260,6 +264,8 @@ class Prepared:
             solution = solve_loop(self.plan, solver, watch)
         else:
             solution = self.plan.solve(solver, watch)
+            if self._has_robot:
+                solution = self._without_unreachable(solution, solver)
         return Retargeted(prepared=self, solution=self._for_machines(solution, spacing), spacing=spacing)
 
     def _make_solver(self, spacing: float) -> Solver:
@@ -280,11 +286,42 @@ class Prepared:
         """Whether a target has no ball joint, as robots have none."""
         return any(JointKind.BALL not in actor.target.kinds for actor in self.actors)
 
+    @property
+    def _has_robot(self) -> bool:
+        return any(getattr(actor.clip.layout, "is_robot", False) for actor in self.actors)
+
+    def _without_unreachable(self, solution: Solution, solver: Solver) -> Solution:
+        """A solution without the contacts that a robot cannot keep; they are measured as all others.
+
+        Motors turn less far than a human's joints. A foot that cannot be flat throughout a squat throws its leg about
+        where the solve insists.
+        """
+        from understudy.retarget.quality import measure_violations
+
+        assert self.plan is not None
+        asked = {id(constraint) for constraint in self.recipe.constraints}
+        lost = {
+            id(outcome.constraint)
+            for outcome in solution.unmet
+            if outcome.constraint.kind == "same_place" and outcome.worst > MAX_ROBOT_CONTACT_ERROR_METRES
+        }
+        if not lost - asked:
+            return solution
+        kept = tuple(c for c in self.plan.constraints if id(c) not in lost - asked)
+        again = replace(self.plan, constraints=kept).solve(solver)
+        if len(again.unmet) > len(solution.unmet):
+            return solution
+        hard = {id(outcome.constraint) for outcome in solution.outcomes}
+        measured = measure_violations(solution.problem, again.motions)
+        outcomes = tuple(violation.outcome for violation in measured if id(violation.constraint) in hard)
+        return replace(again, problem=solution.problem, outcomes=outcomes)
+
     def _for_machines(self, solution: Solution, spacing: float) -> Solution:
-        """A solution in which robots keep their arms out of their bodies, and their joints within ranges and speeds."""
-        if not any(getattr(actor.clip.layout, "is_robot", False) for actor in self.actors):
+        """A solution in which robots balance, keep their arms out of their bodies, and respect ranges and speeds."""
+        if not self._has_robot:
             return solution
         from understudy.correspondence.detached import change_parents
+        from understudy.retarget.balance import balance
         from understudy.retarget.machine import separate_arms, within_limits
 
         options, motions = self.recipe.options, list(solution.motions)
@@ -292,6 +329,8 @@ class Prepared:
             layout: Any = actor.clip.layout
             if getattr(layout, "is_robot", False) and actor.spec.moves:
                 motion = actor.on_given_tree(motions[i])
+                if options.balance and not self.recipe.constraints and self.plan is not None:
+                    motion = balance(motion, layout, self.plan.floor or Floor(slope=np.zeros(2)), self.contacts)
                 if options.collisions:
                     motion = separate_arms(motion, layout, margin=options.margin, spacing=spacing)
                 if options.speeds:

@@ -83,6 +83,8 @@ class Options:
     """Keep the parts of a robot out of each other, by the collision shapes of its file."""
     speeds: bool = True
     """Keep a robot's joints slower than the speeds that its file states, or than 30 radians a second."""
+    balance: bool = True
+    """Keep the zero moment point of a legged robot over its feet, as far as small shifts of its body bring it there."""
     margin: float = 0.005
     """Metres that the parts of a robot keep between them."""
     keep: tuple[str, ...] = ()
