@@ -86,15 +86,17 @@ def analogy(
     report("matching and solving", 0.1)
     contacts = detect_contacts(a_new, contact_points(a_new)) if contacts is None else tuple(contacts)
     drafts: dict[int, _Draft] = {}
+    scores: dict[int, float] = {}
 
     def judge(candidate: Attempt) -> float:
         """The score of an attempt, before its feet are planted."""
         draft = _Draft.of(inputs, candidate, contacts, tempo, posed=bool(poses or places))
         drafts[id(candidate)] = draft
-        return candidate.score * draft.quality(inputs, draft.stepping.motion, posed=bool(poses)).score
+        scores[id(candidate)] = candidate.score * draft.quality(inputs, draft.stepping.motion, posed=bool(poses)).score
+        return scores[id(candidate)]
 
     attempts = inputs.attempts(level_poses, tuple(places), judge)
-    best = max(attempts, key=judge)
+    best = max(attempts, key=lambda candidate: scores[id(candidate)])
     report("planting feet", 0.6)
     return _finish(inputs, attempts, best, drafts[id(best)], level_poses, places)
 

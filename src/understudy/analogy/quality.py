@@ -59,6 +59,9 @@ MAX_POSTURE_RADIANS = np.radians(50.0)
 MAX_SUNK_LEGS = 0.06
 """A part that is this far below the floor looks wrong."""
 
+MIN_CLEARANCE_LEGS = 0.05
+"""A joint that is nearer to the floor in the example belongs to a foot, or is a helper of the rig."""
+
 MAX_CROUCH_SHARE = 0.5
 """No body is lowered by more than this share of the height of its hips."""
 
@@ -89,7 +92,7 @@ class Quality:
     posture: float = 0.0
     """Radians by which arms, or half the angle by which the trunk, are held otherwise than A's; 0 unless human."""
     sunk: float = 0.0
-    """Legs by which a part of B is below the floor, beyond what it is in its example."""
+    """Legs by which a part of B that is above the floor in its example is below it."""
 
     @property
     def factors(self) -> dict[str, float]:
@@ -224,13 +227,14 @@ def _posture(motion: Motion, source: Motion, examples: tuple[Motion | None, Moti
 
 
 def _sunk(motion: Motion, pairs: Sequence[FootPair], example: Motion | None, floor: float) -> float:
-    """Legs by which a joint of B is below the floor, less what it is in its example: some rigs have joints there."""
+    """Legs by which a joint of B that is above the floor in its example is below it."""
     if example is None or not pairs:
         return 0.0
+    leg = leg_length(motion.skeleton)
     ground = min(float(np.percentile(fk(example).points(pair.foot)[..., 1], 5)) for pair in pairs)
     usual = np.percentile(fk(example).positions[..., 1], 2, axis=0) - ground
     lowest = np.percentile(fk(motion).positions[..., 1], 2, axis=0) - floor
-    return max(float(np.max(np.minimum(usual, 0.0) - lowest)), 0.0) / leg_length(motion.skeleton)
+    return max(float(-lowest[usual > MIN_CLEARANCE_LEGS * leg].min(initial=0.0)), 0.0) / leg
 
 
 def lift(motion: Motion, foot: Sequence[Point]) -> float:
