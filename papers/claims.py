@@ -187,7 +187,7 @@ def solved_captured(rows: Rows) -> tuple[bool, str]:
     return all(value == 0.0 or name in ("01", "06") for name, value in left.items()), _counted(left)
 
 
-def solved_in_three(rows: Rows) -> tuple[bool, str]:
+def solved_in_rows(rows: Rows) -> tuple[bool, str]:
     """The thesis's constraints as they are, in the chosen rows."""
     left = {f"{row['motion']} {row['id']}": float(row["left (m)"]) for row in rows if row["way"] == "thesis"}
     return all(value == 0.0 or name.endswith("06") for name, value in left.items()), _counted(left)
@@ -210,27 +210,19 @@ def constraints_are_not_enough(rows: Rows) -> tuple[bool, str]:
     return len(bad) > 0, f"{len(bad)} of {len(thesis)} solved rows sink, penetrate or lose balance"
 
 
-def balanced(way: str) -> Judge:
-    """A restatement keeps balance."""
-
-    def judge(rows: Rows) -> tuple[bool, str]:
-        words = [str(row["balance"]) for row in rows if row["way"] == way]
-        kept = sum(word.startswith(("yes", "plausible")) for word in words)
-        return kept == len(words), f"{kept} of {len(words)} rows in balance"
-
-    return judge
+def balanced(rows: Rows) -> tuple[bool, str]:
+    """Our restatement keeps balance."""
+    words = [str(row["balance"]) for row in rows if row["way"] == "ours"]
+    kept = sum(word.startswith(("yes", "plausible")) for word in words)
+    return kept == len(words), f"{kept} of {len(words)} rows in balance"
 
 
-def hands_outside(way: str) -> Judge:
-    """A restatement keeps arms out of the rest of the body."""
-
-    def judge(rows: Rows) -> tuple[bool, str]:
-        depths = {f"{row['motion']} {row['id']}": float(row["arm inside (mm)"]) for row in rows if row["way"] == way}
-        deep = {name: depth for name, depth in depths.items() if depth > 10.0}
-        text = ", ".join(f"{name} by {depth:.0f} mm" for name, depth in deep.items())
-        return not deep, f"{len(depths) - len(deep)} of {len(depths)} rows" + (f"; inside: {text}" if text else "")
-
-    return judge
+def hands_outside(rows: Rows) -> tuple[bool, str]:
+    """Our restatement keeps arms out of the rest of the body."""
+    depths = {f"{row['motion']} {row['id']}": float(row["arm inside (mm)"]) for row in rows if row["way"] == "ours"}
+    deep = {name: depth for name, depth in depths.items() if depth > 10.0}
+    text = ", ".join(f"{name} by {depth:.0f} mm" for name, depth in deep.items())
+    return not deep, f"{len(depths) - len(deep)} of {len(depths)} rows" + (f"; inside: {text}" if text else "")
 
 
 def within(name: str, low: float, high: float, least_share: float = 1.0) -> Judge:
@@ -383,14 +375,12 @@ def _lommers() -> Iterable[Claim]:
     yield Claim(
         paper=name, section="7.2", text="Five of twelve configurations are not solved: all are here that can be",
         samples=check(f"{name}.table", solved), developed=check(f"{name}.table_captured", solved_captured),
-        fresh=check(f"{name}.today_fresh", solved_in_three),
+        fresh=check(f"{name}.today_fresh", solved_in_rows),
     )  # fmt: skip
     for section, text, judge in (
         ("8", "Constraints that are met do not make a good motion by themselves", constraints_are_not_enough),
-        ("7.3", "Restated by us, weights searched on these rows: in balance", balanced("restated")),
-        ("7.3", "Restated by us, default weights: in balance", balanced("today")),
-        ("7.3", "Restated by us, weights searched on these rows: hands outside the body", hands_outside("restated")),
-        ("7.3", "Restated by us, default weights: hands outside the body", hands_outside("today")),
+        ("7.3", "Restated by us, default weights: in balance", balanced),
+        ("7.3", "Restated by us, default weights: hands outside the body", hands_outside),
     ):
         checks = {place: check(experiment, judge) for place, experiment in places.items()}
         yield Claim(paper=name, section=section, text=text, **checks)

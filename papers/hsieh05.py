@@ -24,10 +24,12 @@ from papers.base import (
 )
 from papers.hsieh05_kinds import FRESH
 from understudy import samples
+from understudy.analogy.preparation import find_jumps
 from understudy.base.quaternion import Array
 from understudy.correspondence.alignment import align
 from understudy.correspondence.pairs import Correspondence, Pair
 from understudy.correspondence.suggest import suggest
+from understudy.figure.contacts import Contact, detect_contacts
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import facing
 from understudy.figure.motion import Motion
@@ -81,6 +83,17 @@ def in_step(source: Motion, result: Motion) -> float:
     return min(correlations)
 
 
+def steady_contacts(motion: Motion) -> tuple[Contact, ...] | None:
+    """The contacts of a motion without points on joints that flip; None if no joint flips.
+
+    The ankles of 138_01 flip, so that its heels stand up to 17 cm above the floor.
+    """
+    flipping = find_jumps(motion)
+    if not flipping:
+        return None
+    return tuple(contact for contact in detect_contacts(motion) if contact.point.joint not in flipping)
+
+
 def played(data: Path, folder: Path | None, tell: Tell) -> Findings:
     """Figure 8 (a): a captured dog's walk on a man, and a man's march on the dog, aligned both ways."""
     dog, march, whole = dog_and_human(data)
@@ -94,8 +107,9 @@ def played(data: Path, folder: Path | None, tell: Tell) -> Findings:
         for mode in ("stance", "direction"):
             tell(f"{name}, by {mode}")
             solution = retarget(
-                source, target.skeleton, correspondence=correspondence, target_motion=target, align=mode
-            )
+                source, target.skeleton, correspondence=correspondence, target_motion=target, align=mode,
+                contacts=steady_contacts(source),
+            )  # fmt: skip
             held = max((o.worst for o in solution.outcomes if o.constraint.kind == "same_place"), default=0.0)
             rows.append((name, mode, solution.result, 1e3 * held, in_step(source, solution.motion), solution.seconds))
             strips.append(solution.motion)

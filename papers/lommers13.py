@@ -24,14 +24,20 @@ from understudy.constraints.apart import Apart
 from understudy.constraints.balance import Balance
 from understudy.constraints.base import Constraint, ConstraintInput, PointRef
 from understudy.constraints.region import Region
-from understudy.figure.bands import choose_spacing, rms_jerk
-from understudy.figure.contacts import Contact, detect_contacts
+from understudy.figure.bands import TRUNK_SPACING, choose_spacing
+from understudy.figure.contacts import Contact, detect_contacts, held_frames
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion
-from understudy.figure.skeleton import Skeleton
+from understudy.figure.skeleton import Point, Skeleton
 from understudy.figure.surface import capsules, resting_depths
-from understudy.metrics.balance import BALANCE_WORDS, MAX_UNBALANCED_SHARES
+from understudy.metrics.balance import (
+    BALANCE_WORDS,
+    MAX_STANDING_SPEED_LEGS_PER_S,
+    MAX_UNBALANCED_SHARES,
+    SOLE_MARGIN_LEGS,
+    margins,
+)
 from understudy.metrics.base import Grade, Measurement, Report, Verdict, evaluate, metrics
 from understudy.retarget.plan import Assignment, Options, Plan, plan
 from understudy.show.picture import draw
@@ -98,10 +104,13 @@ def parts_below(skeleton: Skeleton, joints: Sequence[str]) -> tuple[str, ...]:
     return (*below, *(end.name for end in skeleton.ends if end.joint in below))
 
 
-ARMS = ("upper_arm", "lower_arm", "hand")
+ARMS, LEGS = ("upper_arm", "lower_arm", "hand"), ("upper_leg", "lower_leg", "foot")
 
-CROSSING_DEPTH = 0.9
-"""Two parts practically cross if they are deeper in each other than this share of the sum of their radii."""
+FOOTING_SHARE = 0.95
+"""The share of the distance between the original's ankles that its legs keep, if they are thicker."""
+
+SOLE_SHARE = 0.8
+"""The share of the sole's margin that the centre of mass may use."""
 
 
 def of_arms(parts: tuple[str, str]) -> bool:
@@ -119,28 +128,6 @@ def added_depths(motion: Motion, source: Motion) -> dict[tuple[str, str], float]
     size = leg_length(motion.skeleton) / leg_length(source.skeleton)
     zero = np.zeros(source.num_frames)
     return {parts: float((deep - size * depths[1].get(parts, zero)).max()) for parts, deep in depths[0].items()}
-
-
-def clear_of_each_other(target: Skeleton) -> list[Constraint]:
-    """Constraints that keep the arms of a body out of each other, trunk, head and legs, except as in the rest pose."""
-    body, resting = capsules(target), resting_depths(target)
-    constraints: list[Constraint] = []
-    for one, other in combinations(range(len(body.ends)), 2):
-        parts = body.parts[one], body.parts[other]
-        key = (min(parts), max(parts))
-        if parts[0] == parts[1] or key in body.joined or not of_arms(key):
-            continue
-        first, second = (tuple(PointRef(point=end) for end in body.ends[i]) for i in (one, other))
-        apart = max(float(body.radii[one] + body.radii[other]) - resting.get(key, 0.0), 0.0)
-        name = f"{parts[0]} clear of {parts[1]} ({body.ends[one][1].name}, {body.ends[other][1].name})"
-        constraints.append(Apart(part=first, other=second, radius=apart, name=name))  # type: ignore[arg-type]
-    return constraints
-
-
-def pass_through(motion: Motion, clear: Sequence[Constraint]) -> bool:
-    """Whether parts that must keep clear practically cross: the shortest way apart may then be the wrong one."""
-    apart = [constraint for constraint in clear if isinstance(constraint, Apart)]
-    return any(float(residuals(motion, each).max()) > CROSSING_DEPTH * each.radius > 0.0 for each in apart)
 
 
 def residuals(motion: Motion, constraint: Constraint) -> Array:
@@ -167,12 +154,9 @@ CHECK_INTERVAL_SECONDS = 0.13
 SPACINGS = (8 / 30, 4 / 30, 2 / 30)
 """Seconds between keys; the thesis uses an eighth of a second."""
 
-STIFFNESS = {"root": 100.0, "Hips": 100.0, **dict.fromkeys(TRUNK, 10.0)}
-"""Relative cost of moving hips and trunk. The thesis found that cheap hips cause oscillations, and a cheap torso causes
-turns that the original does not have [Lommers13, sec. 7.3.2]."""
-
-MAX_ADDED_DEPTH_LEGS = 0.05
-"""How much deeper a smoother result may penetrate itself and still be preferred."""
+MAX_GROWTHS = (1.15, 1.07)
+"""The largest factors by which a bone changes its length from one solve to the next; the second if the first leaves
+something unmet."""
 
 MAX_STEPS = 40
 """Solver steps, after which unmet constraints are given up."""
@@ -255,47 +239,140 @@ def solve_as_asked(case: Case, watch: ProgressCallback | None = None) -> Solutio
 
 
 def solve_as_ours(case: Case, watch: ProgressCallback | None = None) -> Solution:
-    """Solve for the same goal as Understudy would state it.
+    """Solve for the same goal as Understudy would state it, with its default weights and key spacings.
 
     Feet are planted where they stood and hands are where the thesis has them. The body is above the floor, its centre
-    of mass over the feet, and its arms do not penetrate the rest. The last condition is dropped if the arms would pass
-    through the body without it, or if more constraints are unmet with it. Of two key spacings the smoother result is
-    kept, unless its limbs penetrate much deeper.
+    of mass over what stands, and its limbs do not penetrate each other or the trunk. Where no pose reaches, hands come
+    as near as their arms alone bring them.
+
+    From the original to a body 1.8 times as large it is so far that hands end up on the wrong side of a leg: the
+    shortest way apart is then through it. So the original grows in small steps, each solved from the one before.
     """
+    seconds, best = 0.0, None
+    for max_growth in MAX_GROWTHS:
+        solution = _grow(case, max_growth, watch)
+        seconds += solution.seconds
+        if best is None or _off(solution) < _off(best):
+            best = solution
+        if not solution.unmet or missing_reach(case).impossible:
+            break
+    assert best is not None
+    return replace(best, seconds=seconds)
+
+
+def _grow(case: Case, max_growth: float, watch: ProgressCallback | None) -> Solution:
+    """Solve for bodies between the original's and the target, each from the solution of the one before."""
+    levels = case.source().skeleton.depths.max() if not case.even else 1
+    count = int(np.ceil(levels * abs(np.log(case.scale)) / np.log(max_growth)))
+    # Bodies between would not reach either, and take long to find out.
+    count = 1 if missing_reach(case).impossible else count
+    seconds, solution = 0.0, None
+    for share in np.arange(1, count + 1) / count:
+        laid_out = _lay_out(replace(case, scale=case.scale**share))
+        if solution is not None:
+            (start,), grown = laid_out.starts, solution.motion
+            up = np.array([1.0, leg_length(start.skeleton) / leg_length(grown.skeleton), 1.0])
+            laid_out = replace(laid_out, starts=(replace(start, rotations=grown.rotations, root=up * grown.root),))
+        solution = laid_out.solve(_solver(), watch)
+        seconds += solution.seconds
+    assert solution is not None
+    return replace(solution, seconds=seconds)
+
+
+def _solver() -> Spacetime:
+    """The solver with the keys of a plain retarget."""
+    return Spacetime(spacing=SPACINGS[1], trunk_spacing=TRUNK_SPACING, iterations=MAX_STEPS)
+
+
+def _lay_out(case: Case) -> Plan:
+    """The plan of our own statement of the goal."""
     motion, target = case.source(), case.target()
     constraints = asked(case, [name for name in case.points if name in WRISTS])
+    if missing_reach(case).impossible:
+        constraints = [replace(constraint, priority=-1) for constraint in constraints]
     if case.reaches:
-        constraints.append(Balance.of(target, feet=parts_below(target, ANKLES), name="balance"))
         hands = [name for name in parts_below(target, WRISTS) if name not in WRISTS]
         constraints += [
             Region(point=PointRef(point=tip), centre=np.zeros(3), name=f"{tip} above the floor") for tip in hands
         ]
     laid_out = plan(
         [Assignment(motion=motion, target=target)], constraints=constraints, contacts=case.contacts(),
-        options=Options(plants="fixed", stiffness=STIFFNESS),
+        options=Options(plants="fixed"),
     )  # fmt: skip
-    clear = tuple(clear_of_each_other(target))
-    solutions = [_solve_clear(laid_out, clear, spacing, watch) for spacing in _spacings(case, SPACINGS[:2])]
-    depths = [max(added_depths(solution.motion, motion).values(), default=0.0) for solution in solutions]
-    max_depth = min(depths) + MAX_ADDED_DEPTH_LEGS * leg_length(target)
-    _, best = min(
-        zip(depths, solutions, strict=True),
-        key=lambda pair: (len(pair[1].unmet), pair[0] > max_depth, rms_jerk(pair[1].motion)),
-    )
-    return replace(best, seconds=sum(solution.seconds for solution in solutions))
+    balance = standing_balance(case, laid_out) if case.reaches else []
+    clear = limbs_apart(target, between_feet(case))
+    return replace(laid_out, constraints=(*laid_out.constraints, *balance, *clear))
 
 
-def _solve_clear(
-    laid_out: Plan, clear: tuple[Constraint, ...], spacing: float, watch: ProgressCallback | None
-) -> Solution:
-    """Solve with parts clear of each other, or without if that cannot be met."""
-    solver = Spacetime(spacing=spacing, iterations=MAX_STEPS)
-    plain = laid_out.solve(solver, watch)
-    if pass_through(plain.motion, clear):
-        return plain
-    cleared = replace(laid_out, constraints=(*laid_out.constraints, *clear)).solve(solver, watch)
-    best = plain if len(cleared.unmet) > len(plain.unmet) else cleared
-    return replace(best, seconds=plain.seconds + cleared.seconds)
+def between_feet(case: Case) -> float:
+    """Metres between the ankles of the original where they are nearest while both feet stand."""
+    motion = case.source()
+    ankles = fk(motion).points(ANKLES)
+    apart = np.linalg.norm(ankles[:, 0] - ankles[:, 1], axis=-1)
+    stand = [
+        held_frames(motion, [c for c in case.contacts() if c.point.name in parts_below(motion.skeleton, [ankle])])
+        for ankle in ANKLES
+    ]
+    return float(apart[stand[0] & stand[1]].min(initial=np.inf))
+
+
+def standing_balance(case: Case, laid_out: Plan) -> list[Constraint]:
+    """The centre of mass over the points that stand, at the frames at which the original's is over its own."""
+    motion, target = case.source(), case.target()
+    plants = _planted(laid_out)
+    if not plants:
+        return []
+    held = np.zeros((motion.num_frames, len(plants)), bool)
+    for column, (_, start, end) in enumerate(plants):
+        held[(motion.times >= start - 1e-6) & (motion.times <= end + 1e-6), column] = True
+    leg = leg_length(motion.skeleton)
+    contacts = [(c.point, c.frames(motion.fps, motion.num_frames)) for c in case.contacts()]
+    inside, _ = margins(fk(motion), motion.fps, contacts, SOLE_MARGIN_LEGS * leg, MAX_STANDING_SPEED_LEGS_PER_S * leg)
+    held[~(inside > 0.0)] = False
+    allowed = -SOLE_SHARE * SOLE_MARGIN_LEGS * leg_length(target)
+    constraints: list[Constraint] = []
+    changes = np.flatnonzero(np.any(held[1:] != held[:-1], axis=1)) + 1
+    for first, last in zip([0, *changes], [*changes, motion.num_frames], strict=True):
+        feet = list({plants[i][0].name: plants[i][0] for i in np.flatnonzero(held[first])}.values())
+        if feet:
+            times = {"start": float(motion.times[first]), "end": float(motion.times[last - 1])}
+            constraints.append(Balance.of(target, feet=feet, margin=allowed, name=f"balance {first}", **times))
+    return constraints
+
+
+def _planted(laid_out: Plan) -> list[tuple[Point, float, float]]:
+    """The points of the target that stand, with the seconds of their start and end."""
+    plants = []
+    for constraint in laid_out.constraints:
+        refs = constraint.point_refs()
+        if constraint.kind not in ("place", "same_place") or len(refs) != 1 or not isinstance(refs[0].point, Point):
+            continue
+        start, end = constraint.start, constraint.end
+        plants.append((refs[0].point, float(start or 0.0), float(np.inf if end is None else end)))
+    return plants
+
+
+def limbs_apart(target: Skeleton, footing: float = np.inf) -> list[Constraint]:
+    """Arms and legs out of each other and of the trunk, except as in the rest pose.
+
+    Shanks and feet that stand nearer to each other, by `footing` metres, than they are thick are asked for no more
+    than that.
+    """
+    body, resting = capsules(target), resting_depths(target)
+    constraints: list[Constraint] = []
+    for one, other in combinations(range(len(body.ends)), 2):
+        parts = body.parts[one], body.parts[other]
+        key = (min(parts), max(parts))
+        legs = all(part.endswith(LEGS) for part in parts) and parts[0][:4] != parts[1][:4]
+        if parts[0] == parts[1] or key in body.joined or not (legs or any(part.endswith(ARMS) for part in parts)):
+            continue
+        first, second = (tuple(PointRef(point=end) for end in body.ends[i]) for i in (one, other))
+        apart = max(float(body.radii[one] + body.radii[other]) - resting.get(key, 0.0), 0.0)
+        shanks = legs and not any(part.endswith("upper_leg") for part in parts)
+        apart = min(apart, FOOTING_SHARE * footing) if shanks else apart
+        name = f"{parts[0]} clear of {parts[1]} ({body.ends[one][1].name}, {body.ends[other][1].name})"
+        constraints.append(Apart(part=first, other=second, radius=apart, name=name))  # type: ignore[arg-type]
+    return constraints
 
 
 def _spacings(case: Case, spacings: Sequence[float]) -> Sequence[float]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from understudy.analogy.quality import MAX_LIFT_SHARE, hip_height, lift, lift_habit
+from understudy.analogy.quality import MAX_CROUCH_SHARE, MAX_LIFT_SHARE, hip_height, lift, lift_habit
 from understudy.analogy.solving import MarkerObjective
 from understudy.analogy.stepping import FootPair, feet_of, foot_heights, limb_top
 from understudy.analogy.study import Study
@@ -33,9 +33,6 @@ STANCE_WEIGHT = 0.5
 
 STEP_SCALES = (0.5, 1.5)
 """Bounds of how far B's foot goes per way of A's, relative to the ratio of their legs."""
-
-MAX_CROUCH_SHARE = 0.5
-"""No body is lowered by more than this share of the height of its hips."""
 
 KNEE_SHARES = (0.5, 0.75)
 """Where on a limb of a two-legged body its movement is compared with the partner's, as shares of its length."""

@@ -15,6 +15,7 @@ from understudy.analogy.attempt import AnalogyError, Attempt
 from understudy.analogy.conditions import MarkerAt, PoseAt
 from understudy.analogy.finish import correct_heights, keep_poses, unmet_feet, without_feet, worst_contact
 from understudy.analogy.matching import MarkerPair
+from understudy.analogy.posture import have_posture, posture_changes, with_posture
 from understudy.analogy.preparation import Preparation, Settings, find_jumps, prepare
 from understudy.analogy.quality import Quality, measure_quality
 from understudy.analogy.result import Analogy
@@ -85,15 +86,17 @@ def analogy(
     report("matching and solving", 0.1)
     contacts = detect_contacts(a_new, contact_points(a_new)) if contacts is None else tuple(contacts)
     drafts: dict[int, _Draft] = {}
+    scores: dict[int, float] = {}
 
     def judge(candidate: Attempt) -> float:
         """The score of an attempt, before its feet are planted."""
-        draft = _Draft.of(inputs, candidate, contacts, tempo)
+        draft = _Draft.of(inputs, candidate, contacts, tempo, posed=bool(poses or places))
         drafts[id(candidate)] = draft
-        return candidate.score * draft.quality(inputs, draft.stepping.motion, posed=bool(poses)).score
+        scores[id(candidate)] = candidate.score * draft.quality(inputs, draft.stepping.motion, posed=bool(poses)).score
+        return scores[id(candidate)]
 
     attempts = inputs.attempts(level_poses, tuple(places), judge)
-    best = max(attempts, key=judge)
+    best = max(attempts, key=lambda candidate: scores[id(candidate)])
     report("planting feet", 0.6)
     return _finish(inputs, attempts, best, drafts[id(best)], level_poses, places)
 
@@ -107,7 +110,9 @@ class _Draft:
     stepping: Stepping
 
     @staticmethod
-    def of(inputs: Preparation, attempt: Attempt, contacts: Sequence[Contact], tempo: Tempo | None) -> _Draft:
+    def of(
+        inputs: Preparation, attempt: Attempt, contacts: Sequence[Contact], tempo: Tempo | None, *, posed: bool
+    ) -> _Draft:
         timed = _TimedSource.of(inputs.study_new(attempt.components), attempt, contacts, tempo)
         level = Motion(
             skeleton=inputs.body,
@@ -116,6 +121,7 @@ class _Draft:
             rotations=continuous(inputs.chart.rotations(timed.coordinates)),
             name=inputs.body.name,
         )
+        level = _held_as_a(inputs, level, timed.new) if not posed else level
         return _Draft(timed=timed, level=level, stepping=_step(inputs, level, timed, attempt))
 
     def quality(self, inputs: Preparation, motion: Motion, *, posed: bool) -> Quality:
@@ -131,6 +137,17 @@ class _Draft:
             limits=inputs.limits,
         )
         return replace(quality, raised=0.0) if posed else quality
+
+
+def _held_as_a(inputs: Preparation, level: Motion, new: Study) -> Motion:
+    """B's motion with trunk, head and arms held as A's are in its new motion, if both are human and have examples."""
+    a, b, settings = inputs.a, inputs.b, inputs.settings
+    if a is None or b is None or inputs.mean is not None or settings.mean_weight == 0.0:
+        return level
+    if not have_posture(a.motion.skeleton, b.motion.skeleton):
+        return level
+    example, changed = (study.course.off(study.motion) for study in (a, new))
+    return with_posture(level, b.course.off(b.motion), posture_changes(example, changed))
 
 
 def _finish(

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from understudy.analogy.posture import have_posture, posture_deviations
 from understudy.analogy.stepping import FootPair, Stepping, foot_heights, limb_top
+from understudy.analogy.study import find_course
 from understudy.base.quaternion import Array
 from understudy.base.records import record
 from understudy.constraints.base import ConstraintInput
@@ -51,6 +53,18 @@ MAX_LIMIT_EXCESS_RADIANS = np.radians(15.0)
 MAX_RAISED_LEGS = 0.08
 """A foot that never comes nearer to the ground, and the source's does, or the other way round, looks wrong."""
 
+MAX_POSTURE_RADIANS = np.radians(50.0)
+"""A difference in how arms are held that looks wrong; for a trunk half of it does."""
+
+MAX_SUNK_LEGS = 0.06
+"""A part that is this far below the floor looks wrong."""
+
+MIN_CLEARANCE_LEGS = 0.05
+"""A joint that is nearer to the floor in the example belongs to a foot, or is a helper of the rig."""
+
+MAX_CROUCH_SHARE = 0.5
+"""No body is lowered by more than this share of the height of its hips."""
+
 FLOAT_LEGS = 0.06
 """A foot that is higher above its standing height does not stand."""
 
@@ -75,6 +89,10 @@ class Quality:
     """Legs by which the lowest height of a foot differs from its partner's: one hops on one leg, the other on two."""
     paired: float = 1.0
     """Share of B's feet, from 0 to 1, that step with a foot of the source."""
+    posture: float = 0.0
+    """Radians by which arms, or half the angle by which the trunk, are held otherwise than A's; 0 unless human."""
+    sunk: float = 0.0
+    """Legs by which a part of B that is above the floor in its example is below it."""
 
     @property
     def factors(self) -> dict[str, float]:
@@ -88,6 +106,8 @@ class Quality:
             "limits": _falling(self.limits, 0.5 * MAX_LIMIT_EXCESS_RADIANS, MAX_LIMIT_EXCESS_RADIANS),
             "raised": _falling(self.raised, 0.5 * MAX_RAISED_LEGS, MAX_RAISED_LEGS),
             "paired": self.paired**2,
+            "posture": _falling(self.posture, 0.5 * MAX_POSTURE_RADIANS, MAX_POSTURE_RADIANS),
+            "sunk": _falling(self.sunk, 0.5 * MAX_SUNK_LEGS, MAX_SUNK_LEGS),
         }
 
     @property
@@ -110,6 +130,8 @@ class Quality:
             "limits": f"a joint is {np.degrees(self.limits):.0f} degrees beyond its limits",
             "raised": f"a foot comes {self.raised:.2f} legs less near to the ground than the source's, or nearer",
             "paired": f"{100 * (1.0 - self.paired):.0f} % of the feet step with no foot of the source",
+            "posture": f"trunk or arms are held {np.degrees(self.posture):.0f} degrees otherwise than the source's",
+            "sunk": f"the body is {self.sunk:.2f} legs in the floor",
         }
         return [phrases[name] for name, factor in self.factors.items() if factor < MIN_GOOD_FACTOR]
 
@@ -125,6 +147,8 @@ class Quality:
             "limits": self.limits,
             "raised": self.raised,
             "paired": self.paired,
+            "posture": self.posture,
+            "sunk": self.sunk,
         }
 
 
@@ -183,7 +207,34 @@ def measure_quality(
         limits=_limit_excess(motion, limits),
         raised=_raised(motion, stepping.pairs, source, rises, floor),
         paired=len(stepping.pairs) / stepping.num_feet if stepping.pairs and stepping.num_feet else 1.0,
+        posture=_posture(motion, source, examples),
+        sunk=_sunk(motion, stepping.pairs, examples[1], floor),
     )
+
+
+def _posture(motion: Motion, source: Motion, examples: tuple[Motion | None, Motion | None]) -> float:
+    """The mean angle by which arms are held otherwise, or twice that of the trunk if it is larger, radians."""
+    a, b = examples
+    if a is None or b is None or not have_posture(motion.skeleton, source.skeleton):
+        return 0.0
+    # B goes A's way.
+    course = find_course(source, like=a)
+    examples_level = find_course(a).off(a), find_course(b).off(b)
+    deviations = posture_deviations(examples_level, (course.off(source), course.off(motion)))
+    if not deviations:
+        return 0.0
+    return max(2.0 * deviations[0], float(np.mean(deviations[1:])) if deviations[1:] else 0.0)
+
+
+def _sunk(motion: Motion, pairs: Sequence[FootPair], example: Motion | None, floor: float) -> float:
+    """Legs by which a joint of B that is above the floor in its example is below it."""
+    if example is None or not pairs:
+        return 0.0
+    leg = leg_length(motion.skeleton)
+    ground = min(float(np.percentile(fk(example).points(pair.foot)[..., 1], 5)) for pair in pairs)
+    usual = np.percentile(fk(example).positions[..., 1], 2, axis=0) - ground
+    lowest = np.percentile(fk(motion).positions[..., 1], 2, axis=0) - floor
+    return max(float(-lowest[usual > MIN_CLEARANCE_LEGS * leg].min(initial=0.0)), 0.0) / leg
 
 
 def lift(motion: Motion, foot: Sequence[Point]) -> float:
@@ -251,7 +302,8 @@ def crouch(motion: Motion, source: Motion, examples: tuple[Motion | None, Motion
             np.mean([hip_height(body, foot) for foot in feet]) / leg_length(body.skeleton) for body in (example, new)
         ]
         lowered.append(float(heights[0] - heights[1]))
-    return lowered[1] - lowered[0]
+    # A body that hangs low between long legs has little room below it.
+    return lowered[1] - min(lowered[0], MAX_CROUCH_SHARE * float(heights[0]))
 
 
 def _path_ratio(motion: Motion, stepping: Stepping) -> float | None:

@@ -311,9 +311,12 @@ def _follow(
 
 
 def floor_height(blended: Blend) -> float:
-    """The lowest height of any joint or end of both motions over the blend, metres."""
+    """The lowest height of any joint or end before the blend and in the second motion, metres.
+
+    Only frames of the two motions count: between two frames in which a toe flips, it may be far below both.
+    """
     lowest = []
-    for motion in blended.sources:
+    for motion in (blended.motion[: blended.start + 1], blended.second):
         points = fk(motion).points([*motion.skeleton.names, *motion.skeleton.ends])
         lowest.append(float(points[..., 1].min()))
     return min(lowest)
