@@ -95,7 +95,7 @@ def keep_touches(
     """
     if not (is_humanoid(source.skeleton) and is_humanoid(start.skeleton)):
         return start
-    if not (_has_free_arms(start.skeleton) and reach(source.skeleton) > 0.0):
+    if not (has_free_arms(start.skeleton) and reach(source.skeleton) > 0.0):
         return start
     bodies = _Body.of(source), _Body.of(start)
     moves = _hand_moves(*bodies, source.fps)
@@ -167,7 +167,7 @@ def _landmarks(skeleton: Skeleton) -> dict[str, Point]:
     return points
 
 
-def _has_free_arms(skeleton: Skeleton) -> bool:
+def has_free_arms(skeleton: Skeleton) -> bool:
     """Whether shoulders and hands can turn any way, as those of characters do and those of robots do not, and the bones
     of the arms have a length."""
     joint_of = roles(skeleton)
@@ -194,7 +194,7 @@ def _hand_moves(source: _Body, target: _Body, fps: float) -> dict[str, Array]:
         tolerance = np.full(len(share), TOUCH_TOLERANCE_ARMS * arm * ratio)
         wrong = _beyond(ratio * apart[0] - apart[1] - (moves["left"] - moves["right"]), tolerance)
         moves["left"], moves["right"] = moves["left"] + 0.5 * share * wrong, moves["right"] - 0.5 * share * wrong
-    return {side: _smoothed(move, fps) for side, move in moves.items()}
+    return {side: smoothed(move, SMOOTHING_SECONDS * fps) for side, move in moves.items()}
 
 
 def _hand_move(source: _Body, target: _Body, side: str) -> Array:
@@ -280,9 +280,9 @@ def _nearness(distance: Array, near: float, far: float) -> Array:
     return nearness
 
 
-def _smoothed(path: Array, fps: float) -> Array:
-    """A path (F, 3) smoothed by a Gaussian window; its ends are continued as they are."""
-    width = SMOOTHING_SECONDS * fps
+def smoothed(path: Array, width: float) -> Array:
+    """A path (F, D) smoothed by a Gaussian window of a standard deviation in frames; its ends are continued as they
+    are."""
     half = int(np.ceil(3.0 * width))
     window = np.exp(-0.5 * (np.arange(-half, half + 1) / width) ** 2)
     padded = np.concatenate([np.repeat(path[:1], half, axis=0), path, np.repeat(path[-1:], half, axis=0)])
@@ -297,7 +297,7 @@ def _move_hands(motion: Motion, pose: Pose, moves: dict[str, Array]) -> Motion:
         names = [motion.skeleton.names[joint] for joint in joints]
         index = [pose.skeleton.index[name] for name in names]
         shoulder, elbow, wrist = (pose.positions[:, i] for i in index)
-        axis = _elbow_axes(elbow - shoulder, wrist - elbow, pose.rotations[:, index[0]])
+        axis = elbow_axes(elbow - shoulder, wrist - elbow, pose.rotations[:, index[0]])
         if motion.skeleton.kinds[joints[1]] is JointKind.HINGE:
             hinge = rotate(pose.rotations[:, index[1]], motion.skeleton.axes[joints[1]][0])
             axis = hinge * np.sign(np.einsum("fi,fi->", hinge, axis))
@@ -342,7 +342,7 @@ def _bend_angle(upper: Array, lower: Array, distance: Array) -> Array:
     return angle
 
 
-def _elbow_axes(upper: Array, lower: Array, upper_arm: Array) -> Array:
+def elbow_axes(upper: Array, lower: Array, upper_arm: Array) -> Array:
     """(F, 3) unit axes about which the elbow bends: those of the frames, or the usual one where the arm is straight."""
     normal = cross(upper, lower)
     sizes = np.linalg.norm(upper, axis=-1) * np.linalg.norm(lower, axis=-1)
