@@ -3,8 +3,8 @@
     python docs/studio_pictures.py [NAME ...]
     python docs/studio_pictures.py --tour FOLDER TARGET ...
 
-Needs the page built (`make page`), playwright and chromium. Without names all pictures are made. With `--tour`, every panel
-is taken into a folder, light and dark and in two sizes, while each of the targets (files or samples) performs a walk.
+Needs the page built (`make page`), playwright and chromium. Without names all pictures are made. With `--tour`, every
+panel is taken into a folder, light and dark and in two sizes, while each of the targets (files or samples) walks.
 """
 
 from __future__ import annotations

@@ -611,6 +611,8 @@ def assign(
         )
     except CorrespondenceError as error:
         raise CorrespondenceError(f"{spec.source} onto {spec.target}: {error.message}", hint=error.hint) from None
+    if data.clip.skeleton.names == data.target.names:
+        assignment = replace(assignment, meshes=tuple(data.clip.meshes))
     return assignment, _match_notes(assignment, data)
 
 

@@ -29,6 +29,7 @@ from understudy.figure.kinematics import Pose
 from understudy.figure.measures import is_humanoid, leg_length
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import NUM_AXES, Skeleton
+from understudy.retarget.clearance import keep_clear
 from understudy.retarget.ease import easing_constraints
 from understudy.retarget.ground import (
     PLANTS,
@@ -49,6 +50,7 @@ from understudy.solve.steadiness import head_path, steady_head
 if TYPE_CHECKING:
     from understudy.correspondence.alignment import Alignment
     from understudy.correspondence.landing import Landing
+    from understudy.figure.skin import Mesh
 
 MIN_SHIFT_FADE_SECONDS = 1.0
 """A shift of the body towards a user's constraint fades to zero over at least this time before and after it."""
@@ -77,6 +79,8 @@ class Options:
     `auto`: `zero` for robots, else `keep`."""
     touch: bool = True
     """Keep hands as near to the body and to each other as the source's are."""
+    clearance: bool = True
+    """Keep arms and legs out of the body, and out of each other, where they are deeper than the source's."""
     limits: bool = True
     """Keep joints within the skeleton's limits, or within human limits if it has none."""
     collisions: bool = True
@@ -124,6 +128,8 @@ class Assignment:
     root_moves: bool = True
     share: Array | None = None
     """(F,) blend from source (0) to target (1) body at each frame; None for the target body throughout."""
+    meshes: tuple[Mesh, ...] = ()
+    """The target's skin, bound to the joints of its skeleton."""
 
     def __repr__(self) -> str:
         return f"<Assignment {self.name or 'unnamed'}: {self.motion!r} to {self.target!r}>"
@@ -243,7 +249,7 @@ def plan(
     standing = [contact for actor_contacts in contacts_by_actor for contact in actor_contacts]
     floor = floor or find_floor(standing, leg_length(assignments[0].motion.skeleton))
     inputs = zip(assignments, contacts_by_actor, poses, strict=True)
-    contexts = [_context(*parts, floor, touch=options.touch) for parts in inputs]
+    contexts = [_context(*parts, floor, touch=options.touch, clearance=options.clearance) for parts in inputs]
     generated: list[Constraint] = []
     for context, assignment, actor_contacts in zip(contexts, assignments, contacts_by_actor, strict=True):
         if context.landing is not None and assignment.landing is None:
@@ -279,7 +285,13 @@ def _group_by_actor(contacts: Sequence[Contact], assignments: Sequence[Assignmen
 
 
 def _context(
-    assignment: Assignment, contacts: Sequence[Contact], feet: Pose | None, floor: Floor, *, touch: bool
+    assignment: Assignment,
+    contacts: Sequence[Contact],
+    feet: Pose | None,
+    floor: Floor,
+    *,
+    touch: bool,
+    clearance: bool,
 ) -> ContactContext:
     """The contact context of an actor, with its start motion."""
     landing, transferred = None, None
@@ -291,6 +303,8 @@ def _context(
         from understudy.correspondence.landing import find_landing, step_ratio
 
         start = transferred = transfer_motion(motion, alignment, floor=floor, ratio=step_ratio(alignment))
+        if clearance:
+            start = transferred = keep_clear(motion, start, assignment.meshes, kind="leg")
         landing = assignment.landing or find_landing(motion, contacts, alignment, start, floor)
     else:
         start = start_motion(motion, target, floor) if assignment.moves else motion
@@ -299,6 +313,8 @@ def _context(
     if touch and assignment.moves and assignment.share is None:
         correspondence = None if alignment is None else alignment.correspondence
         start = keep_touches(motion, start, correspondence, [contact.point for contact in contacts])
+    if clearance and assignment.moves and assignment.share is None:
+        start = keep_clear(motion, start, assignment.meshes, kind="arm")
     context = ContactContext(
         source=motion, target=target, floor=floor, actor=assignment.name, share=assignment.share, landing=landing,
         alignment=alignment, start=start, transferred=transferred, feet=feet,

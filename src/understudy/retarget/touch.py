@@ -98,7 +98,7 @@ def keep_touches(
     """
     if not (is_humanoid(source.skeleton) and is_humanoid(start.skeleton)):
         return start
-    if not (_has_free_arms(start.skeleton) and reach(source.skeleton) > 0.0):
+    if not (has_free_arms(start.skeleton) and reach(source.skeleton) > 0.0):
         return start
     bodies = _Body.of(source), _Body.of(start)
     moves = _hand_moves(*bodies, source.fps)
@@ -174,7 +174,7 @@ def _landmarks(skeleton: Skeleton) -> dict[str, Point]:
     return points
 
 
-def _has_free_arms(skeleton: Skeleton) -> bool:
+def has_free_arms(skeleton: Skeleton) -> bool:
     """Whether shoulders and hands can turn any way, as those of characters do and those of robots do not, and the bones
     of the arms have a length."""
     joint_of, main = roles(skeleton), main_bones(skeleton)
@@ -215,7 +215,7 @@ def _hand_moves(source: _Body, target: _Body, fps: float) -> dict[str, Array]:
         tolerance = np.full(len(share), TOUCH_TOLERANCE_ARMS * arm * ratio)
         wrong = _beyond(ratio * apart[0] - apart[1] - (moves["left"] - moves["right"]), tolerance)
         moves["left"], moves["right"] = moves["left"] + 0.5 * share * wrong, moves["right"] - 0.5 * share * wrong
-    return {side: _smoothed(move, fps) for side, move in moves.items()}
+    return {side: smoothed(move, SMOOTHING_SECONDS * fps) for side, move in moves.items()}
 
 
 def _hand_move(source: _Body, target: _Body, side: str) -> Array:
@@ -301,9 +301,9 @@ def _nearness(distance: Array, near: float, far: float) -> Array:
     return nearness
 
 
-def _smoothed(path: Array, fps: float) -> Array:
-    """A path (F, 3) smoothed by a Gaussian window; its ends are continued as they are."""
-    width = SMOOTHING_SECONDS * fps
+def smoothed(path: Array, width: float) -> Array:
+    """A path (F, D) smoothed by a Gaussian window of a standard deviation in frames; its ends are continued as they
+    are."""
     half = int(np.ceil(3.0 * width))
     window = np.exp(-0.5 * (np.arange(-half, half + 1) / width) ** 2)
     padded = np.concatenate([np.repeat(path[:1], half, axis=0), path, np.repeat(path[-1:], half, axis=0)])
@@ -318,7 +318,7 @@ def _move_hands(motion: Motion, pose: Pose, moves: dict[str, Array]) -> Motion:
         firsts = [pose.skeleton.index[skeleton.names[bone[0]]] for bone in bones]
         upper_arm = pose.skeleton.index[skeleton.names[bones[0][-1]]]
         shoulder, elbow, wrist = (pose.positions[:, first] for first in firsts)
-        axis = _elbow_axes(elbow - shoulder, wrist - elbow, pose.rotations[:, upper_arm])
+        axis = elbow_axes(elbow - shoulder, wrist - elbow, pose.rotations[:, upper_arm])
         if _is_hinge(skeleton, bones[1]):
             hinge = rotate(pose.rotations[:, firsts[1]], skeleton.axes[bones[1][0]][0])
             axis = hinge * np.sign(np.einsum("fi,fi->", hinge, axis))
@@ -365,7 +365,7 @@ def _bend_angle(upper: Array, lower: Array, distance: Array) -> Array:
     return angle
 
 
-def _elbow_axes(upper: Array, lower: Array, upper_arm: Array) -> Array:
+def elbow_axes(upper: Array, lower: Array, upper_arm: Array) -> Array:
     """(F, 3) unit axes about which the elbow bends: those of the frames, or the usual one where the arm is straight."""
     normal = cross(upper, lower)
     sizes = np.linalg.norm(upper, axis=-1) * np.linalg.norm(lower, axis=-1)

@@ -1,0 +1,161 @@
+"""Limbs stay out of the body: planted defects of known size are pushed out, and nothing else is moved."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from understudy import samples
+from understudy.base.quaternion import between, conjugate, multiply
+from understudy.figure.kinematics import fk
+from understudy.figure.measures import height
+from understudy.figure.motion import Motion
+from understudy.figure.roles import roles
+from understudy.figure.skeleton import Skeleton
+from understudy.figure.skin import Mesh, rest_pose
+from understudy.figure.solid import solid_body
+from understudy.figure.surface import body_parts, capsules, joined_parts
+from understudy.io.clip import Clip
+from understudy.retarget.clearance import (
+    MAX_CAPSULE_DEPTH_HEIGHTS,
+    MAX_LEFT_METRES,
+    _Body,
+    _Limb,
+    _near_probes,
+    keep_clear,
+)
+from understudy.retarget.driver import retarget
+from understudy.retarget.plan import Options
+from understudy.samples import skin
+
+HIPS, LEFT = "hips", np.array([1.0, 0.0, 0.0])
+
+
+def standing() -> Motion:
+    """A sample stands still for two seconds, all its joints free to turn."""
+    motion = samples.motion("squat").motion[:60]
+    free = replace(motion.skeleton, kinds=(), axes=np.empty((0, 3, 3)), limits=np.empty((0, 3, 2)))
+    still = np.repeat(motion.rotations[:1], 60, axis=0)
+    return replace(motion, skeleton=free, rotations=still, root=np.repeat(motion.root[:1], 60, axis=0))
+
+
+def with_hand_at(motion: Motion, side: str, goal: np.ndarray, share: np.ndarray) -> Motion:
+    """A motion whose wrist is at a place (3,) for a share (F,) of the way there, moved by shoulder and elbow."""
+    joint_of, rotations = roles(motion.skeleton), motion.rotations.copy()
+    begin = fk(motion).positions[:, joint_of[f"{side}_hand"]]
+    path = begin + share[:, None] * (goal - begin)
+    for _ in range(60):
+        for part in ("lower_arm", "upper_arm"):
+            pose = fk(replace(motion, rotations=rotations))
+            joint = joint_of[f"{side}_{part}"]
+            hand, centre = pose.positions[:, joint_of[f"{side}_hand"]], pose.positions[:, joint]
+            turn = between(hand - centre, path - centre)
+            parent = pose.rotations[:, motion.skeleton.parents[joint]]
+            rotations[:, joint] = multiply(conjugate(parent), multiply(turn, pose.rotations[:, joint]))
+    return replace(motion, rotations=rotations)
+
+
+def depth(motion: Motion, side: str, part: str) -> np.ndarray:
+    """(F,) metres that a hand or a forearm is in a part, by capsules."""
+    depths = capsules(motion.skeleton).depths(fk(motion))
+    zero = np.zeros(motion.num_frames)
+    names = [tuple(sorted((f"{side} {limb}", part))) for limb in ("hand", "lower_arm")]
+    return np.max([zero, *(depths.get((a, b), zero) for a, b in names)], axis=0)
+
+
+def in_the_belly() -> Motion:
+    """The left wrist goes into the trunk and out again."""
+    motion = standing()
+    pose, joint_of = fk(motion), roles(motion.skeleton)
+    goal = pose.positions[0, joint_of[HIPS]] + [0.0, 0.15, 0.05]
+    share = np.sin(np.pi * np.arange(60) / 59) ** 2
+    return with_hand_at(motion, "left", goal, share)
+
+
+def test_a_hand_in_the_body_is_pushed_out() -> None:
+    source, start = standing(), in_the_belly()
+    assert depth(start, "left", "trunk").max() > 0.05, "the defect must be there"
+    moved = keep_clear(source, start, kind="arm")
+    # Distances are interpolated on a grid; they are off by up to a quarter of its spacing.
+    spacing = max(piece.spacing for piece in solid_body(start.skeleton).solids if piece.part == "trunk")
+    limit = MAX_CAPSULE_DEPTH_HEIGHTS * height(start.skeleton) + MAX_LEFT_METRES + 0.25 * spacing
+    assert depth(moved, "left", "trunk").max() < limit < 0.025
+    arm = start.skeleton.below(roles(start.skeleton)["left_upper_arm"])
+    others = np.flatnonzero(~np.asarray(arm))
+    np.testing.assert_array_equal(moved.rotations[:, others], start.rotations[:, others])
+
+
+def test_the_push_is_as_smooth_as_the_motion() -> None:
+    source, start = standing(), in_the_belly()
+    hand = roles(start.skeleton)["left_hand"]
+    before, after = (fk(m).positions[:, hand] for m in (start, keep_clear(source, start, kind="arm")))
+    jump = [np.linalg.norm(np.diff(path, 2, axis=0), axis=-1).max() for path in (before, after)]
+    assert jump[1] < 4.0 * jump[0] + 2e-3
+
+
+def test_a_hand_as_deep_as_the_source_is_left_alone() -> None:
+    start = in_the_belly()
+    assert keep_clear(start, start, kind="arm") is start
+
+
+def test_a_hand_clear_of_the_body_is_left_alone() -> None:
+    motion = standing()
+    assert keep_clear(motion, motion, kind="arm") is motion
+    assert keep_clear(motion, motion, kind="leg") is motion
+
+
+def test_hands_keep_their_rotations_in_the_world() -> None:
+    start = in_the_belly()
+    moved = keep_clear(standing(), start, kind="arm")
+    hand = roles(start.skeleton)["left_hand"]
+    first, second = (fk(motion).rotations[:, hand] for motion in (start, moved))
+    assert np.abs(np.abs(np.einsum("fi,fi->f", first, second)) - 1.0).max() < 1e-9
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_depths_change_with_the_turns_as_their_gradients_say(side: str) -> None:
+    """The derivative contract: gradients of depths are their finite differences, for turns and for the bend."""
+    start = in_the_belly()
+    body = _Body(
+        motion=start, rate=30.0, solid=solid_body(start.skeleton), tolerance=0.0, allowed={},
+        joined=joined_parts(start.skeleton),
+    )  # fmt: skip
+    limb, pose = _Limb.of(body, "arm", side), fk(start)
+    zero, step = np.zeros((60, 4)), 1e-5
+    rows = _near_probes(body, limb, pose, zero, 1.0, None)
+    for axis in range(4):
+        ahead, behind = zero.copy(), zero.copy()
+        ahead[:, axis], behind[:, axis] = step, -step
+        there, back = (_near_probes(body, limb, pose, turn, 1.0, rows.selection) for turn in (ahead, behind))
+        if not len(there.depths) == len(back.depths) == len(rows.depths):
+            continue
+        outside = rows.depths < 0.0
+        change = (back.depths - there.depths)[outside] / (2.0 * step)
+        wrong = np.abs(change - rows.gradients[outside, axis])
+        # The field is linear between the places of its grid, so that its slope jumps there.
+        assert np.median(wrong) < 0.05
+        assert np.mean(wrong < 0.15) > 0.9
+
+
+def test_it_can_be_turned_off() -> None:
+    """A skin of the sample, three times as thick, is entered by hands that hang down, unless they are kept out."""
+    source = samples.motion("walk").motion
+    skinned = Clip(skeleton=source.skeleton, meshes=(thick_skin(source.skeleton),))
+    results = [retarget(source, skinned, options=Options(clearance=on, touch=False)) for on in (False, True)]
+    arm = roles(source.skeleton)["left_upper_arm"]
+    same = [np.abs(result.motion.rotations[:, arm] - source.rotations[:, arm]).max() for result in results]
+    assert same[0] < 1e-6
+    assert same[1] > 0.02
+
+
+def thick_skin(skeleton: Skeleton) -> Mesh:
+    """The samples' skin with thighs and trunk blown up."""
+    mesh = skin(skeleton)[0]
+    pose = rest_pose(skeleton)
+    parts = np.array(body_parts(skeleton))[mesh.joints[np.arange(mesh.num_vertices), mesh.weights.argmax(axis=1)]]
+    centre = np.array([pose.positions[0, roles(skeleton)["hips"], 0], 0.0, 0.0])
+    wide = np.isin(parts, ["trunk", "left upper_leg", "right upper_leg"])
+    vertices = np.where(wide[:, None], centre + (mesh.vertices - centre) * [2.0, 1.0, 2.0], mesh.vertices)
+    return replace(mesh, vertices=vertices)
