@@ -363,7 +363,12 @@ def find_creeps(
         holder = np.full(motion.num_frames + 2, -1)
         for number, contact in enumerate(of_point):
             holder[1 + contact.frames(fps, motion.num_frames)] = number
-        for first, last in find_runs(slow[:, column] & (holder[1:-1] < 0)):
+        held = holder[1:-1] >= 0
+        # The frame after a contact may be still where the window around it is not, and so may the one before.
+        steps = _length(np.diff(paths[:, column], axis=0)) * fps < MAX_CREEP_SPEED_LEGS_PER_S * leg
+        slow[1:, column] |= held[:-1] & steps
+        slow[:-1, column] |= held[1:] & steps
+        for first, last in find_runs(slow[:, column] & ~held):
             before, after = holder[first] >= 0, holder[last + 2] >= 0
             if last - first + 1 < shortest and not before and not after:
                 continue
