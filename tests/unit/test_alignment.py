@@ -91,7 +91,7 @@ def degrees(a: Array, b: Array) -> float:
 
 @pytest.mark.parametrize("mode", [None, "direction"])
 def test_bones_of_humans_point_alike(mode: str | None) -> None:
-    """A T-pose and an A-pose: every bone of arms and legs within 1e-5 degrees. Collar bones keep their own directions."""
+    """A T-pose and an A-pose: bones of arms and legs within 1e-5 degrees; collar bones keep their own directions."""
     aligned = align(adult_and_other(), mode=mode)
     assert not aligned.stance
     one, other = poses(aligned)
