@@ -36,19 +36,13 @@ VARIED = (
 KNOWN_VARIED: Known = {}
 
 KNOWN_NAMELESS: Known = {
-    ("Unreal 5",): "head is neck_02, not head",
     ("MetaHuman",): "head is neck_02, not head",
-    ("Synty",): "left ball is Toes_L, not Ball_L; right ball is Toes_R, not Ball_R",
     ("Source engine",): "left wrist is None, not ValveBiped.Bip01_L_Hand; 1 more",
     ("Second Life Bento",): "chest is mWingsRoot, not mChest; neck is None, not mNeck; 11 more",
-    ("Rigify metarig",): "head is face, not spine.006",
     ("Rigify deform bones",): "left elbow is DEF-upper_arm.L.001, not DEF-forearm.L; 7 more",
     ("Rigify deform bones on the rig",): "left elbow is DEF-upper_arm.L.001, not DEF-forearm.L; 7 more",
     ("Rigify deform bones, limbs apart",): "spine is None, not DEF-spine.001; 16 more",
-    ("Maya joints",): "left ball is l_toe_jnt, not l_ball_jnt",
     ("Advanced Skeleton",): "spine is RootPart1_M, not Spine1_M; 8 more",
-    ("3ds Max Biped",): "left ball is Bip01 L Toe0Nub, not Bip01 L Toe0",
-    ("3ds Max Biped with underscores",): "left ball is Bip001_L_Toe0Nub, not Bip001_L_Toe0",
     ("3ds Max Biped, legs on the spine",): "chest is Bip01 Neck, not Bip01 Spine2; 2 more",
     ("Daz Genesis 3 and 8",): "left elbow is lShldrTwist, not lForearmBend; 8 more",
     ("Daz Genesis 9",): "left ball is l_bigtoe1, not l_toes; right ball is r_bigtoe1, not r_toes",
@@ -56,7 +50,6 @@ KNOWN_NAMELESS: Known = {
     ("AccuRIG",): "head is CC_Base_NeckTwist02, not CC_Base_Head; 2 more",
     ("MakeHuman",): "left elbow is upperarm02.L, not lowerarm01.L; 8 more",
     ("Truebones-like",): "head is jt_JawHinge_C, not jt_Head_C",
-    ("Rokoko",): "right ball is RightToeTip, not RightToe",
 }
 
 

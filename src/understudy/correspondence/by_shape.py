@@ -581,13 +581,30 @@ def _adapt_trunk(
 def _find_head(skeleton: Skeleton, row: list[int]) -> int:
     """Index of the head in the row above the chest: the first bone with several children (jaw, ears), else the last."""
     end_joints = [end.joint for end in skeleton.ends]
+    size = float(np.ptp(skeleton.rest_world[0], axis=0).max())
     for i, joint in enumerate(row[:-1]):
         if i > 0 and len(skeleton.children[joint]) + end_joints.count(skeleton.names[joint]) > 1:
-            return i
-    # A leaf without an end carries no bone: it is the end of the bone before it.
-    is_tip = len(row) > 2 and not skeleton.children[row[-1]] and skeleton.names[row[-1]] not in end_joints
-    return len(row) - (2 if is_tip else 1)
+            # A bone that begins where the one before it does carries a face: that one is the head.
+            return i - 1 if i > 1 and skeleton.lengths[joint] < MIN_BONE_SIZES * size else i
+    if len(row) < 3 or skeleton.children[row[-1]] or skeleton.names[row[-1]] in end_joints:
+        return len(row) - 1
+    # A leaf without an end carries no bone: it is the end of the bone before it, unless that is a part of a neck.
+    steps = np.diff(skeleton.rest_world[0][row[-3:]], axis=0)
+    before, length = np.linalg.norm(steps, axis=1)
+    cosine = float(steps[0] @ steps[1]) / max(float(before * length), 1e-12)
+    is_neck = MIN_NECK_RATIO * before < length < MIN_HEAD_SIZES * size and cosine > MIN_NECK_COSINE
+    return len(row) - (1 if is_neck else 2)
 
+
+MIN_BONE_SIZES = 0.005
+"""Length of a bone as a share of the size of the body; a shorter one begins where the one before it does."""
+
+MIN_NECK_RATIO, MIN_NECK_COSINE = 0.7, 0.9
+"""Length of the second of two bones of a neck in lengths of the first, and the cosine of the angle between them: a jaw
+is shorter and leads off to the front."""
+
+MIN_HEAD_SIZES = 0.065
+"""Length of a head from its joint to its top as a share of the size of the body; bones of a neck are shorter."""
 
 ROLE_KINDS = ("biped", "quadruped")
 """Kinds of bodies that have the roles of a human: two pairs of limbs, and a trunk between them."""

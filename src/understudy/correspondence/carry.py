@@ -299,11 +299,12 @@ def follow_chords(
         size = np.linalg.norm(end - start, axis=-1, keepdims=True) / np.linalg.norm(goal, axis=-1, keepdims=True)
         pivot = places[joints[0]]
         wanted = size * goal
-        share = min(1.0, ratio * np.linalg.norm(at_rest[0]) / np.linalg.norm(at_rest[1]))
+        # The same displacement as the source's, and not the same turn: chords may point another way.
+        scale = min(ratio, float(np.linalg.norm(at_rest[1]) / np.linalg.norm(at_rest[0])))
         carried = end - start
         # A neck of more or fewer bones than the source's shares the bend out, and the head would lean less or more.
         posture = carried if tree.is_sided(chord.pairs[0]) or before is tree.root else wanted
-        wanted = _slow(posture, fps) + share * (wanted - _slow(wanted, fps))
+        wanted = _slow(posture, fps) + scale * (line - _slow(line, fps))
         turn = between(end - pivot, start + wanted - pivot)
         for joint in joints:
             result[joint] = multiply(turn, result[joint])

@@ -389,8 +389,9 @@ class _Human:
     def construct(self) -> Array:
         """(J, 4) world rotations of the neutral pose, facing forwards."""
         known = self._trunk_rotations()
+        known |= self._collar_rotations(known)
         for side in ("left", "right"):
-            known |= self._arm_rotations(side, known)
+            known |= self._arm_rotations(side)
             known |= self._limb_rotations(side, ("upper_leg", "lower_leg", "foot"), DOWN, -FORWARD)
         for part in ("foot", "toe"):
             known |= self._foot_rotations(part)
@@ -444,16 +445,32 @@ class _Human:
         """(4,) the rotation in a standing rest pose, or the one that the motion shows if they are far apart."""
         return rest if self.stands and float(angle_between(shown, rest)) < MAX_GAZE_RADIANS else shown
 
-    def _arm_rotations(self, side: str, trunk: dict[int, Array]) -> dict[int, Array]:
-        outward = LEFT if side == "left" else -LEFT
+    def _collar_rotations(self, trunk: dict[int, Array]) -> dict[int, Array]:
+        """World rotations of the collar bones: as they are on the chest while the arms hang, the same on both sides."""
+        joints, chest = self.joints, self.joints.get("chest")
+        collars = [joints.get(f"{side}_shoulder") for side in ("left", "right")]
+        if chest not in trunk or any(collar in (None, chest) for collar in collars):
+            return {}
         known: dict[int, Array] = {}
-        joints = self.joints
-        collar, chest = joints.get(f"{side}_shoulder"), joints.get("chest")
-        if collar is not None and chest in trunk and collar != chest:
+        bones = []
+        for side, collar in zip(("left", "right"), (joint for joint in collars if joint is not None)):
             turns = multiply(conjugate(self.pose.rotations[:, chest]), self.pose.rotations[:, collar])
             arm = unit(self.line(f"{side}_upper_arm", f"{side}_lower_arm"))
             hanging = np.maximum(-np.sum(arm * self.trunk, axis=1), 0.0) + MIN_HANGING_WEIGHT
             known[collar] = multiply(trunk[chest], mean(turns, hanging))
+            bones.append(
+                rotate(known[collar], unit(self.seen(collar, self.line(f"{side}_shoulder", f"{side}_upper_arm"))))
+            )
+        mirrored = np.array([-1.0, 1.0, 1.0])
+        middle = bones[0] + mirrored * bones[1]
+        for collar, bone, goal in zip(known, bones, (middle, mirrored * middle)):
+            known[collar] = multiply(between(bone, unit(goal)), known[collar])
+        return known
+
+    def _arm_rotations(self, side: str) -> dict[int, Array]:
+        outward = LEFT if side == "left" else -LEFT
+        known: dict[int, Array] = {}
+        joints = self.joints
         known |= self._limb_rotations(side, ("upper_arm", "lower_arm", "hand"), outward, FORWARD)
         hand, lower = joints.get(f"{side}_hand"), joints[f"{side}_lower_arm"]
         if hand is not None and lower in known:

@@ -272,8 +272,8 @@ def _match_toes(
 ) -> None:
     """Pair toes: one joint for all of them, or several side by side that move as one."""
     name, other_name = (row[-1] for row in names)
-    toes = _sort_by_name(matching.source.skeleton, limb.parts.get("tip", ()))
-    others = _sort_by_name(matching.target.skeleton, other.parts.get("tip", ()))
+    toes = _sort_toes(matching.source, limb.parts.get("tip", ()))
+    others = _sort_toes(matching.target, other.parts.get("tip", ()))
     reason = (
         f"both are the {name} {evidence}" if name == other_name else f"{name} and {other_name} correspond {evidence}"
     )
@@ -289,8 +289,11 @@ def _is_chain(plan: BodyPlan, joints: Sequence[int]) -> bool:
     return is_chain(plan.skeleton, [plan.skeleton.names[j] for j in joints])
 
 
-def _sort_by_name(skeleton: Skeleton, joints: Sequence[int]) -> list[int]:
-    return sorted(joints, key=lambda j: words(skeleton.names[j]))
+def _sort_toes(plan: BodyPlan, joints: Sequence[int]) -> list[int]:
+    """Toes in a row from the foot outwards; toes side by side by their names."""
+    if _is_chain(plan, sorted(joints)):
+        return sorted(joints)
+    return sorted(joints, key=lambda j: words(plan.skeleton.names[j]))
 
 
 def _match_tail_fin(matching: Matching) -> None:
