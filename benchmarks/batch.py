@@ -1,6 +1,7 @@
 """Batches: what a second worker gains, and what a batch costs beside the work itself.
 
     python benchmarks/batch.py [--repeats N] [--clips N] [--json]
+    python benchmarks/batch.py --throughput [--collection FOLDER] [--clips N]
 
 The captured motions of the CMU collection where they are at hand, else samples, onto three targets: the captured body
 itself at 70 %, a child of another structure, and, where it is at hand, a character with skin in a GLB file. Every run
@@ -9,12 +10,19 @@ the least of several runs each, starting and ending included; it is only what it
 nothing else. `overhead` is what the processors did beside reading (of which laying the problem out is a part), solving,
 measuring and writing, in percent of those: digests, folders, small pictures, rows, table and page. Starting the
 program is not in it, which costs every process once; it is counted by a run of one clip.
+
+`--throughput` measures one thing instead: how many seconds of motion a second of two workers makes, onto a character
+with skin, from start to page. It takes clips at random from a collection, once without hands that keep near the body
+and once with everything on: that, and the skin for limbs that pass through the body. `processor` is the same against
+the seconds of processor of both workers, which other programs on the machine change less. The parts follow as shares,
+then the clips whose verdict differs from that of `evaluate` on the finished file.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import random
 import resource
 import subprocess
 import sys
@@ -33,6 +41,14 @@ GAIN = 1.7
 OVERHEAD = 10.0
 """Percent of the work that the rest may take."""
 PARTS = ("reading", "solving", "measuring", "writing")
+REAL_TIME = {"without touch and skin": 90.0, "everything on": 45.0}
+"""How many seconds of motion two workers have to make in a second."""
+MEASURING = 15.0
+"""Percent of the work that measuring may take."""
+SEED = 26
+"""Of the choice of clips."""
+RECIPE = '[[actor]]\nsource = "any.bvh"\ntarget = "any.glb"\n\n[options]\ntouch = false\n'
+"""A recipe without hands that keep near the body; the command line names the files."""
 COMMAND = "from understudy.app.cli import main; main()"
 
 
@@ -55,21 +71,23 @@ class Run:
         return self.total("seconds_cpu") * share
 
 
-def run(source: Path, target: list[str], workers: int, pattern: str = "") -> Run:
-    """Run the command once, into an empty folder."""
-    with tempfile.TemporaryDirectory() as folder:
-        output = Path(folder) / "out"
-        words = ["batch", str(source), *target, "-o", str(output), "--workers", str(workers)]
-        words += ["--pattern", pattern] if pattern else []
-        before, began = used(), time.perf_counter()
-        done = subprocess.run(
-            [sys.executable, "-c", COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
-        )
-        wall, cpu = time.perf_counter() - began, used() - before
-        if done.returncode not in (0, 1):
-            raise SystemExit(done.stdout.decode())
-        rows = [json.loads(line) for line in (output / "rows.jsonl").read_text().splitlines()]
-        return Run(wall=wall, cpu=cpu, rows=[row for row in rows if "seconds_solving" in row])
+def run(source: Path, target: list[str], workers: int, pattern: str = "", folder: Path | None = None) -> Run:
+    """Run the command once, into an empty folder, or into a new folder inside a given one, where it stays."""
+    if folder is None:
+        with tempfile.TemporaryDirectory() as temporary:
+            return run(source, target, workers, pattern, Path(temporary))
+    output = folder / "out"
+    words = ["batch", str(source), *target, "-o", str(output), "--workers", str(workers)]
+    words += ["--pattern", pattern] if pattern else []
+    before, began = used(), time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-c", COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+    )
+    wall, cpu = time.perf_counter() - began, used() - before
+    if done.returncode not in (0, 1):
+        raise SystemExit(done.stdout.decode())
+    rows = [json.loads(line) for line in (output / "rows.jsonl").read_text().splitlines()]
+    return Run(wall=wall, cpu=cpu, rows=[row for row in rows if "seconds_solving" in row])
 
 
 def used() -> float:
@@ -164,15 +182,76 @@ def measured(source: Path, repeats: int) -> Table:
     )
 
 
+def collection(folder: Path, clips: Path | None, count: int) -> Path:
+    """A folder with links to some motions of a collection, chosen at random."""
+    if clips is None:
+        return library(folder, count)
+    found = sorted(clips.rglob("*.bvh"))
+    for path in random.Random(SEED).sample(found, min(count, len(found))):
+        (folder / path.name).symlink_to(path)
+    return folder
+
+
+def verdicts_that_differ(source: Path, output: Path) -> list[str]:
+    """The clips whose row has another verdict than `evaluate` gives the finished file."""
+    differing = []
+    for row in map(json.loads, (output / "rows.jsonl").read_text().splitlines()):
+        if row["status"] == "done":
+            words = ["evaluate", str(output / row["output"]), "--source", str(source / row["clip"]), "--json"]
+            done = subprocess.run([sys.executable, "-c", COMMAND, *words], stdout=subprocess.PIPE, check=False)
+            verdict = json.loads(done.stdout)["verdict"]
+            if verdict != row["verdict"]:
+                differing.append(f"{row['clip']}: {row['verdict']} in the batch, {verdict} by evaluate")
+    return differing
+
+
+def throughput(source: Path, *, compared: bool) -> Table:
+    """A row without what may be left off, and one with everything on."""
+    character = targets().get("character in a GLB", ["sample:giant"])
+    rows, missed = [], []
+    for name, words in (("without touch and skin", ["--recipe", "recipe.toml"]), ("everything on", ["--skin"])):
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = Path(temporary)
+            (folder / "recipe.toml").write_text(RECIPE)
+            words = [str(folder / word) if word == "recipe.toml" else word for word in words]
+            one = run(source, [*character, *words], 2, folder=folder)
+            differing = verdicts_that_differ(source, folder / "out") if compared else []
+        motion, parts = one.total("duration"), [one.total(f"seconds_{part}") for part in PARTS]
+        shares, factor = [100.0 * part / sum(parts) for part in parts], motion / one.wall
+        rows.append(
+            (name, len(one.rows), f"{motion:.0f}", one.wall, f"{factor:.1f}", f"{2.0 * motion / one.cpu:.1f}",
+             *(f"{share:.0f} %" for share in shares), len(differing) if compared else "-")
+        )  # fmt: skip
+        if factor < REAL_TIME[name]:
+            missed.append(f"{name}: {factor:.1f} times real time, {REAL_TIME[name]:.0f} asked for")
+        if shares[PARTS.index("measuring")] > MEASURING:
+            missed.append(f"{name}: measuring takes {shares[2]:.0f} %, {MEASURING:.0f} % at most")
+        missed += differing
+    return Table(
+        title="Seconds of motion in a second, by two workers",
+        columns=("what", "clips", "motion s", "wall s", "times real time", "processor", *PARTS, "other verdicts"),
+        rows=tuple(rows),
+        notes=("processor: times real time if two cores did nothing else.",),
+        missed=tuple(missed),
+    )
+
+
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--repeats", type=int, default=3, help="runs of each kind")
     options.add_argument("--clips", type=int, help="only so many of the motions")
     options.add_argument("--json", action="store_true", help="print the table as JSON")
+    options.add_argument("--throughput", action="store_true", help="measure only how fast two workers are")
+    options.add_argument("--collection", type=Path, help="a folder with many BVH files to choose clips from")
+    options.add_argument("--verdicts", action="store_true", help="compare verdicts with those of evaluate")
     chosen = options.parse_args()
     before = load()
     with tempfile.TemporaryDirectory() as folder:
-        table = measured(library(Path(folder), chosen.clips), chosen.repeats)
+        if chosen.throughput:
+            clips = collection(Path(folder), chosen.collection, chosen.clips or 150)
+            table = throughput(clips, compared=chosen.verdicts)
+        else:
+            table = measured(library(Path(folder), chosen.clips), chosen.repeats)
     if chosen.json:
         print(json.dumps({"title": table.title, "columns": table.columns, "rows": table.rows}, indent=2))
     else:

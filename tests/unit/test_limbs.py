@@ -17,7 +17,14 @@ from understudy.figure.limbs import limb_joints
 from understudy.figure.motion import Motion, rest_motion
 from understudy.retarget.driver import retarget
 from understudy.solve.problem import Actor, Problem
-from understudy.solve.solvers.dual import Curves, FactoredKeys, FactoredMatrix, Pattern, keys_of_forces
+from understudy.solve.solvers.dual import (
+    Curves,
+    FactoredGroup,
+    FactoredKeys,
+    FactoredMatrix,
+    Pattern,
+    keys_of_forces,
+)
 from understudy.solve.solvers.limbs import (
     TRUNK_COST,
     HeldLimbs,
@@ -95,6 +102,43 @@ def test_the_normal_equations_of_keys_give_the_same_forces_as_the_matrix_of_forc
     by_forces = FactoredMatrix.of(pattern, pattern.band(jacobian).copy(), compliance, 0.5, excluded).forces(residuals)
     by_keys = FactoredKeys.of(pattern, jacobian, compliance, 0.5, excluded).forces(residuals)
     assert np.allclose(by_keys, by_forces, atol=1e-8 * np.abs(by_forces).max())
+
+
+@pytest.mark.parametrize("spacing", [None, 0.2])
+def test_few_residuals_get_the_same_forces_from_a_small_dense_matrix(
+    spacing: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fingers that touch the floor at few frames: the dense matrix of their forces against the band of their keys."""
+    rng = np.random.default_rng(4)
+    times = np.linspace(0.0, 2.0, 61)
+    basis = every_frame(times) if spacing is None else Knots.uniform(2.0, spacing).basis(times)
+    curves = Curves(bases=(basis,), groups=(np.arange(12),), cost=rng.uniform(0.5, 2.0, 12), roughness=30.0)
+    at = np.sort(rng.integers(0, 61, 9))
+    pattern = Pattern(times=at, previous=np.full(9, -1), is_residual=np.ones(9, bool), curves=curves)
+    jacobian, compliance, residuals = rng.normal(size=(9, 12)), rng.uniform(1e-3, 1e-2, 9), rng.normal(size=9)
+    excluded = np.arange(9) == 4
+    factored = FactoredKeys.of(pattern, jacobian, compliance, 0.5, excluded)
+    assert factored.groups[0]._prefers_forces
+    by_forces = factored.forces(residuals)
+    monkeypatch.setattr(FactoredGroup, "_prefers_forces", False)
+    by_keys = FactoredKeys.of(pattern, jacobian, compliance, 0.5, excluded).forces(residuals)
+    assert by_forces[4] == 0.0
+    assert np.allclose(by_forces, by_keys, rtol=1e-9)
+
+
+def test_coordinates_that_only_excluded_residuals_move_take_no_part() -> None:
+    rng = np.random.default_rng(6)
+    basis = every_frame(np.linspace(0.0, 1.0, 31))
+    curves = Curves(bases=(basis,), groups=(np.arange(5),), cost=np.ones(5), roughness=30.0)
+    pattern = Pattern(times=np.arange(6), previous=np.full(6, -1), is_residual=np.ones(6, bool), curves=curves)
+    jacobian = rng.normal(size=(6, 5))
+    jacobian[:3, 2:] = 0.0
+    first = FactoredKeys.of(pattern, jacobian, np.full(6, 1e-3), 0.0, np.arange(6) >= 3)
+    assert first.groups[0].jacobian.shape == (3, 2)
+    second = FactoredKeys.of(pattern, jacobian, np.full(6, 1e-3), 0.0, np.zeros(6, bool), first)
+    assert second.groups[0].jacobian.shape == (6, 5)
+    again = FactoredKeys.of(pattern, jacobian, np.full(6, 1e-3), 0.0, np.zeros(6, bool), second)
+    assert again.groups[0] is second.groups[0]
 
 
 @pytest.mark.parametrize("hold", [-np.inf, 0.5])

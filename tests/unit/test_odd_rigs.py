@@ -15,6 +15,7 @@ from understudy.figure.measures import chain_length, height
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
 from understudy.io import read, write
+from understudy.retarget.driver import retarget
 
 LEGS = [
     ("LeftUpLeg", "Hips", (0.1, -0.05, 0.0)), ("LeftLeg", "LeftUpLeg", (0.4, 0.0, 0.0)),
@@ -101,3 +102,21 @@ def test_a_retarget_of_a_deep_chain_does_not_exceed_the_recursion_limit(tmp_path
     (tmp_path / "chain.bvh").write_text(chain(3000))
     skeleton = read(tmp_path / "chain.bvh").skeleton
     assert _similar_branches(skeleton, np.ones(skeleton.num_joints)) == []
+
+
+def test_long_chains_are_retargeted_in_time_in_proportion(tmp_path: Path) -> None:
+    seconds = {}
+    for count in (1250, 5000):
+        path = tmp_path / f"{count}.bvh"
+        path.write_text(chain(count))
+        start = time.process_time()
+        retarget(path, scale=0.9)
+        seconds[count] = time.process_time() - start
+    assert seconds[5000] < 9.0 * seconds[1250]
+
+
+def test_a_long_chain_can_be_a_target(tmp_path: Path) -> None:
+    """Rotations of a hundred bones in a row keep their length; rounding doubled at every joint before."""
+    (tmp_path / "chain.bvh").write_text(chain(100))
+    rotations = retarget("sample:walk", tmp_path / "chain.bvh").motion.rotations
+    assert np.allclose(np.linalg.norm(rotations, axis=-1), 1.0)

@@ -162,13 +162,16 @@ def _find_root(skeleton: Skeleton, sides: Sides, branches: list[Branch], reach: 
     sided = {joint for pair in sides.pairs for joint in pair}
     ends: list[int] = [branch.parent for branch in branches]
     total = float(reach[0])
-    for joint, children in enumerate(skeleton.children):
-        chain = skeleton.chain(joint)
-        in_middle = not (set(chain) & sided) and not any(is_helper_bone(skeleton, j) for j in chain[1:])
-        branch = [j for j in chain if skeleton.parents[j] >= 0 and len(skeleton.children[skeleton.parents[j]]) > 1]
-        long = branch and branch[-1] != joint and reach[branch[-1]] + skeleton.lengths[branch[-1]] > 0.15 * total
-        if in_middle and not children and long:
-            ends.append(int(skeleton.parents[branch[-1]]))
+    parents: list[int] = skeleton.parents.tolist()
+    in_middle, tops = [0 not in sided], [-1]
+    for joint, parent in enumerate(parents[1:], start=1):
+        in_middle.append(in_middle[parent] and joint not in sided and not is_helper_bone(skeleton, joint))
+        # The top of the last branch on the way to a joint.
+        tops.append(joint if len(skeleton.children[parent]) > 1 else tops[parent])
+        top = tops[joint]
+        long = top not in (-1, joint) and reach[top] + skeleton.lengths[top] > 0.15 * total
+        if in_middle[joint] and not skeleton.children[joint] and long:
+            ends.append(parents[top])
     # A head by name belongs to the body wherever it hangs.
     heads = [j for j, name in enumerate(skeleton.names) if j > 0 and label(name) == "head" and not side(name)][:1]
     ends += [int(skeleton.parents[j]) for j in heads if ends]

@@ -34,6 +34,7 @@ from understudy.base.quaternion import (
     identity,
     mean,
     multiply,
+    normalize,
     rotate,
     slerp,
     split,
@@ -118,7 +119,8 @@ def transfer_motion(motion: Motion, alignment: Alignment, *, floor: Floor, ratio
                     target, group, wanted, margin=LIMIT_MARGIN_RADIANS, limited=limited, bone=bones.get(group[-1])
                 )
             else:
-                local[:, joint] = wanted
+                # A length that differs from one by rounding would double its error at every joint of a long chain.
+                local[:, joint] = normalize(wanted)
         elif joint in balls:
             kept = reduce(multiply, alignment.target[list(balls[joint])])
             local[:, list(balls[joint])] = turn_hinges(target, balls[joint], kept[None])[0]

@@ -310,6 +310,10 @@ def standing_pose(skeleton: Skeleton, motion: Motion | None = None) -> StandingP
     )
 
 
+MAX_TRIED_DIRECTIONS = 500
+"""Bones whose direction may be that of most others."""
+
+
 def _is_laid_out(skeleton: Skeleton) -> bool:
     """Whether most bones point one way, as in no standing body."""
     positions = skeleton.rest_world[0]
@@ -319,7 +323,9 @@ def _is_laid_out(skeleton: Skeleton) -> bool:
     if not np.any(nonzero):
         return False
     directions = bones[nonzero] / lengths[nonzero, None]
-    same_way = (directions @ directions.T > 0.9) @ lengths[nonzero]
+    # Of very many bones some are enough to try: each is compared with all.
+    tried = directions[:: -(-len(directions) // MAX_TRIED_DIRECTIONS)]
+    same_way = (tried @ directions.T > 0.9) @ lengths[nonzero]
     return bool(same_way.max() > MIN_LAID_OUT_SHARE * lengths.sum())
 
 

@@ -146,7 +146,7 @@ class Skeleton:
     def depths(self) -> np.ndarray:
         """(J,) number of ancestors of each joint; 0 for the root."""
         depths = np.zeros(self.num_joints, dtype=np.intp)
-        for joint, parent in enumerate(self.parents[1:], start=1):
+        for joint, parent in enumerate(self._parent_list[1:], start=1):
             depths[joint] = depths[parent] + 1
         return depths
 
