@@ -50,6 +50,8 @@ HUMAN = {
     "right_hand",
 }
 """Roles that a body needs to be written as a VRM animation here."""
+ANIMALS = ("Fox.glb",)
+"""Bodies with the parts of a human that are none."""
 NAME, FRAMES, FPS = "made_here", 13, 24.0
 
 
@@ -136,7 +138,7 @@ def write_and_read(clip: Clip, motion: Motion, out: Path, row: Row) -> Path | No
     """Write a motion and read it again; returns the file, or None if the format is none for this character."""
     suffix = out.suffix
     if suffix == ".vrm" and clip.format != "vrm":
-        if not set(roles(clip.skeleton)) >= HUMAN:
+        if row.file in ANIMALS or not set(roles(clip.skeleton)) >= HUMAN:
             return None
         out, suffix = out.with_suffix(".vrma"), ".vrma"
     try:
