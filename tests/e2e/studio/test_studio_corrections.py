@@ -102,9 +102,9 @@ def test_chains_are_paired_on_the_stage(desk: Any) -> None:
     desk.at("pair-chains").click()
     desk.until("state.value.document.pairs !== null")
     desk.settle()
-    pairs = {str(pair["source"]): pair for pair in desk.document["pairs"]}
-    assert pairs["LeftArm"]["target"] == target["LeftArm"]
-    assert pairs["LeftArm"]["reason"] == "given by hand"
+    pair = next(pair for pair in desk.document["pairs"] if "LeftArm" in np.atleast_1d(pair["source"]))
+    assert target["LeftArm"] in np.atleast_1d(pair["target"])
+    assert pair["reason"] == "given by hand"
 
 
 def test_a_folder_is_a_batch_and_each_clip_opens(desk: Any, server: Any) -> None:

@@ -146,7 +146,8 @@ def _solid(shape: CollisionShape) -> Solid:
 
 def _box(half: Array) -> Solid:
     """A box with corners of its own on each side, so that its edges are sharp."""
-    vertices, triangles = [], []
+    vertices: list[Array] = []
+    triangles: list[list[int]] = []
     for axis in range(3):
         for sign in (-1.0, 1.0):
             u, v = (axis + 1) % 3, (axis + 2) % 3
