@@ -4,7 +4,8 @@
     python docs/studio_pictures.py --tour FOLDER TARGET ...
 
 Needs the page built (`make page`), playwright and chromium. Without names all pictures are made. With `--tour`, every
-panel is taken into a folder, light and dark and in two sizes, while each of the targets (files or samples) walks.
+panel is taken into a folder, light and dark and in two sizes, while each of the targets (files or samples) performs a
+walk.
 """
 
 from __future__ import annotations
@@ -168,7 +169,7 @@ SCENES: dict[str, tuple[tuple[str, ...], Callable[[Page], None], str]] = {
 }
 
 
-PANELS = ("files", "inspector", "body", "correspondence", "transition", "analogy", "variants", "quality")
+PANELS = ("files", "inspector", "body", "correspondence", "transition", "analogy", "variants", "quality", "batch")
 TOUR_SIZES = ((1440, 900), (1280, 720))
 
 

@@ -72,12 +72,22 @@ def test_earlier_findings_stay_mended(path: Path) -> None:
 def make_messages(state: dict[str, Any]) -> list[dict[str, Any]]:
     """A valid message of every kind that neither writes files nor takes long."""
     constraint = {"kind": "place", "point": "LeftFoot", "target": [0.0, 0.0, 0.0], "start": 0.1, "end": 0.2}
+    carried = {"name": "b", "shape": "cylinder", "positions": [[0, 1, 0]], "carried_by": "Root", "carried": [0.1, 0.3]}
     changes = [
         [{"op": "set", "path": ["recipe"], "value": state["recipe"]}],
         [{"op": "insert", "path": ["recipe", "constraint", 0], "value": constraint}],
         [{"op": "insert", "path": ["recipe", "contact", 0], "value": {"point": "LeftFoot", "start": 0.1, "end": 0.2}}],
         [{"op": "set", "path": ["recipe", "options", "plants"], "value": "free"}],
         [{"op": "insert", "path": ["recipe", "prop", 0], "value": {"name": "b", "sizes": [[1, 1, 1]]}}],
+        [
+            {
+                "op": "insert",
+                "path": ["recipe", "constraint", 0],
+                "value": {**constraint, "ease_in": 0.1, "ease_out": 0.2},
+            }
+        ],
+        [{"op": "insert", "path": ["recipe", "prop", 0], "value": carried}],
+        [{"op": "insert", "path": ["recipe", "prop", 0], "value": {**carried, "mesh": "a.obj", "carried_by": ""}}],
         [{"op": "set", "path": ["mode"], "value": "transition"}],
         [{"op": "set", "path": ["transition", "first"], "value": "sample:walk2d"}],
         [{"op": "set", "path": ["analogy"], "value": state["analogy"]}],
@@ -90,6 +100,7 @@ def make_messages(state: dict[str, Any]) -> list[dict[str, Any]]:
         {"do": "hello"}, {"do": "undo"}, {"do": "redo"}, {"do": "release"}, {"do": "fresh"},
         {"do": "open", "name": "sample:walk2d", "as": "source"}, {"do": "browse", "folder": "files"},
         {"do": "remember", "view": {"camera": [1, 2, 3]}}, {"do": "variants", "names": ["ik"]},
+        {"do": "batch", "folder": "nowhere", "into": ""}, {"do": "batch_stop"},
         {"do": "trust", "digest": "0" * 64}, {"do": "save", "path": "a.toml"},
         {"do": "export", "path": "a.bvh", "which": "result"}, {"do": "evaluate", "which": "result"},
     ]  # fmt: skip

@@ -240,8 +240,10 @@ class RetargetResult(SolveResult):
         if index == 0 and self.props:
             entries = self.prepared.recipe.props
             props = carry_props(self.props, entries, self.contacts, self.problem, actor.motion, motion)
+        solved, motion = motion, on_shown_tree(actor, motion)
         return ShownBody(
             which=self._which(kind, actor),
+            solved=solved,
             label=result_label(actor, several=len(self.prepared.actors) > 1),
             props=props,
             motion=motion,
@@ -335,7 +337,7 @@ class RetargetResult(SolveResult):
         name = rest.partition(":")[2] if kind == "variant" else rest
         actor = next((candidate for candidate in actors if len(actors) == 1 or candidate.spec.name == name), actors[0])
         if kind != "source":
-            return clip_of(actor, body.motion)
+            return clip_of(actor, body.solved or body.motion)
         source_clip = self.skins[actors.index(actor)] if self.skins else Clip.of(actor.motion)
         return replace(source_clip, skeleton=actor.motion.skeleton, motion=actor.motion, notes=(), dropped=())
 
@@ -350,7 +352,7 @@ class RetargetResult(SolveResult):
         outcomes = () if self.solution is None or not which.startswith("result") else self.solution.outcomes
         return quality_table(
             which,
-            body.motion,
+            body.solved or body.motion,
             source=None if is_source else actor.motion,
             correspondence=None if is_source or alignment is None else alignment.correspondence,
             contacts=contacts,
@@ -364,6 +366,12 @@ class RetargetResult(SolveResult):
         finished = {variant.name: variant for variant in self.solved_variants}
         variants = solve_variants(self.prepared, self.spacing, names, finished, watch)
         return replace(self, solved_variants=variants)
+
+
+def on_shown_tree(actor: ActorData, motion: Motion) -> Motion:
+    """A result as it is displayed: on the joints of the target's file if its meshes hang on them, in their order."""
+    given, made = actor.clip.skeleton.names, motion.skeleton.names
+    return actor.on_given_tree(motion) if given != made and set(given) == set(made) else motion
 
 
 def source_body(prepared: Prepared, index: int, skin: Clip | None, contacts: Sequence[Contact]) -> ShownBody:

@@ -12,6 +12,8 @@ from understudy.base.fields import FieldError
 from understudy.correspondence.pairs import CorrespondenceError, pair_same_names
 from understudy.figure.contacts import Contact, find_floor
 from understudy.figure.measures import leg_length
+from understudy.figure.motion import rest_motion
+from understudy.figure.skeleton import Skeleton
 from understudy.io import Clip
 from understudy.io.clip import format_of
 from understudy.recipe import recipe_from
@@ -25,7 +27,7 @@ from understudy.studio.bones import correspondence_table, pair_tables, read_corr
 from understudy.studio.cache import Cache, content_key
 from understudy.studio.document import recipe_tables
 from understudy.studio.painting import lacks_places, touch_tables, with_places
-from understudy.studio.performance import RetargetResult, result_label, source_label
+from understudy.studio.performance import RetargetResult, on_shown_tree, result_label, source_label
 from understudy.studio.props import load_props, prop_tables
 from understudy.studio.scene import EMPTY_SCENE, MAX_SHOWN_FPS, SolveResult, Table, body_table
 
@@ -35,6 +37,13 @@ INDEPENDENT_TABLES = {
     "constraint": ("constraints", ("prop",)),
 }
 """Recipe tables that can be read alone: the recipe field, and the other tables needed for it."""
+
+
+def shown_target(actor: ActorData) -> Skeleton:
+    """The skeleton of a result as it is displayed."""
+    if actor.clip.skeleton.names == actor.target.names:
+        return actor.target
+    return on_shown_tree(actor, rest_motion(actor.target)).skeleton
 
 
 class RetargetDocumentSolver:
@@ -77,7 +86,9 @@ class RetargetDocumentSolver:
         for kind in ("source", "result"):
             for actor, worn in zip(actors, self._skins(recipe, actors), strict=True):
                 which = f"{kind}:{actor.spec.name}" if several else kind
-                skeleton, clip = (actor.motion.skeleton, worn) if kind == "source" else (actor.target, actor.clip)
+                skeleton, clip = actor.motion.skeleton, worn
+                if kind == "result":
+                    skeleton, clip = shown_target(actor), actor.clip
                 label = (source_label if kind == "source" else result_label)(actor, several=several)
                 fits = clip.skeleton.names == skeleton.names
                 body = body_table(which, label, skeleton, clip.shown_meshes() if fits else ())

@@ -42,6 +42,8 @@ class ShownBody:
     """Its name in the protocol, such as `source` or `result:NAME`."""
     label: str
     motion: Motion
+    solved: Motion | None = None
+    """The motion as it was solved, if it is displayed on joints in another order."""
     meshes: tuple[Mesh, ...] = ()
     skeleton: Skeleton | None = None
     """The skeleton that the meshes were bound to, if its lengths differ from the motion's."""

@@ -9,7 +9,7 @@ import pytest
 
 pytestmark = pytest.mark.xdist_group("studio")
 
-PANELS = ("files", "inspector", "body", "correspondence", "transition", "analogy", "variants", "quality")
+PANELS = ("files", "inspector", "body", "correspondence", "transition", "analogy", "variants", "quality", "batch")
 
 AXE = Path(__file__).parents[3] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 

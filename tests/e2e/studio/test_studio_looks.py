@@ -9,7 +9,7 @@ import pytest
 
 pytestmark = pytest.mark.xdist_group("studio")
 
-PANELS = ("files", "inspector", "body", "correspondence", "transition", "analogy", "variants", "quality")
+PANELS = ("files", "inspector", "body", "correspondence", "transition", "analogy", "variants", "quality", "batch")
 
 LOOKS = (Path(__file__).parent / "looks.js").read_text()
 # One of each fault that is looked for.

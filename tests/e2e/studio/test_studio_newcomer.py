@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +35,31 @@ def places(motion: Motion, joint: str) -> np.ndarray:
     return position
 
 
-def hand_over(desk: Any, path: Path, role: str) -> None:
-    desk.at("upload").set_input_files(path)
-    desk.at(f"open-as-{role}").click()
-    desk.until(f"JSON.stringify(state.value.document.recipe.actor).includes('{path.name}')")
-    desk.settle()
+# Files dragged from the desktop and dropped on the stage, as a browser tells the page of them.
+DROP = """(files) => {
+  const carried = new DataTransfer();
+  for (const { name, content } of files) {
+    const bytes = Uint8Array.from(atob(content), (each) => each.charCodeAt(0));
+    carried.items.add(new File([bytes], name));
+  }
+  const stage = document.querySelector("[data-testid=canvas]");
+  for (const kind of ["dragenter", "dragover", "drop"]) {
+    stage.dispatchEvent(new DragEvent(kind, { dataTransfer: carried, bubbles: true, cancelable: true }));
+  }
+}"""
+
+
+def drop(desk: Any, *paths: Path) -> None:
+    """Drop files on the page; for each the page says what it would be, and that is agreed to."""
+    files = [{"name": path.name, "content": b64encode(path.read_bytes()).decode()} for path in paths]
+    desk.page.evaluate(DROP, files)
+    for path, role in zip(paths, ("source", "target"), strict=True):
+        button = desk.at("open-as").locator(f"[data-testid=open-as-{role}]")
+        desk.at("open-as").get_by_text(path.name).wait_for()
+        assert "primary" in (button.get_attribute("class") or ""), f"{path.name} is not taken for a {role}"
+        button.click()
+        desk.until(f"JSON.stringify(state.value.document.recipe.actor).includes('{path.name}')")
+        desk.settle()
 
 
 def plants(desk: Any, point: str) -> list[tuple[int, dict[str, Any]]]:
@@ -49,9 +70,7 @@ def plants(desk: Any, point: str) -> list[tuple[int, dict[str, Any]]]:
 def test_a_newcomer_gets_a_motion_right(desk: Any, server: Any, tmp_path: Path) -> None:
     write(samples.motion("walk", fps=30.0, seconds=2.5).motion, tmp_path / "mine.bvh")
     write(rest_motion(samples.character("other")), tmp_path / "hero.glb")
-    desk.panel("files")
-    hand_over(desk, tmp_path / "mine.bvh", "source")
-    hand_over(desk, tmp_path / "hero.glb", "target")
+    drop(desk, tmp_path / "mine.bvh", tmp_path / "hero.glb")
     # A wrong footplant is deleted, and one that is missing now is painted over the empty row.
     point = next(c["point"] for c in desk.document["recipe"]["contact"] if 0.6 < c["start"] < 1.2)
     number, plant = next(entry for entry in plants(desk, point) if 0.6 < entry[1]["start"] < 1.2)

@@ -1,7 +1,7 @@
 /** The inspector: what is selected, as a form; what else holds, as a list; something new. */
 
 import type { ComponentChildren } from "preact";
-import type { Change, Constraint, Contact, Field, Form, Json, Path, Track } from "../protocol";
+import type { Body, Change, Constraint, Contact, Field, Form, Json, Path, Track } from "../protocol";
 import { clock, look, motionsChanged, result, select, selection, state } from "../store";
 import { Adding } from "./adding";
 import { actorNames, bodyOf, document_, focusPanel, isCurrent, keepAll, placeOf, troubleAt } from "./changing";
@@ -11,6 +11,7 @@ import { Empty, Message, Section } from "./elements";
 import { TableForm } from "./form";
 import { COUNTS, WHEN } from "./kinds";
 import { Faults } from "./notes";
+import { chainFrom, chainsPaired, paired, type SurePair } from "./pairing";
 import { nearestInBox, PropForm, Scenery, withProp } from "./scenery";
 import { samePath, valueAt } from "./values";
 
@@ -242,6 +243,40 @@ function Pin(props: { point: string; actor: string }) {
   );
 }
 
+/** A joint of the source and one of the result, chosen on the stage: their bones, or the chains that begin there. */
+function Mapping(props: { which: string; name: string }) {
+  const { other } = selection.value;
+  const chosen = [{ which: props.which, joint: props.name }, ...(other ? [other] : [])];
+  const source = chosen.find((each) => each.which.startsWith("source"));
+  const target = chosen.find((each) => each.which.startsWith("result"));
+  const [bodies, correspondence] = [{ source: bodyOf("source"), target: bodyOf("result") }, state.value?.correspondence];
+  if (!source || !target || !bodies.source || !bodies.target || !correspondence) return null;
+  const known = (body: Body, name: string) => body.joints.some((joint) => joint.name === name);
+  if (!known(bodies.source, source.joint) || !known(bodies.target, target.joint)) return null;
+  const pairs = correspondence.pairs as SurePair[];
+  const chains = [chainFrom(bodies.source, source.joint), chainFrom(bodies.target, target.joint)];
+  const keepPairs = (label: string, made: SurePair[]) => keepAll(label, [{ op: "set", path: ["pairs"], value: made as unknown as Json }]);
+  return (
+    <div class="row">
+      <button
+        type="button"
+        data-testid="pair-chosen"
+        onClick={() => keepPairs(`pair ${source.joint} with ${target.joint}`, paired(pairs, [source.joint], [target.joint]).pairs)}
+      >
+        Pair {source.joint} with {target.joint}
+      </button>
+      <button
+        type="button"
+        title={`${chains[0].join(", ")} → ${chains[1].join(", ")}`}
+        data-testid="pair-chains"
+        onClick={() => keepPairs(`pair the chains of ${source.joint} and ${target.joint}`, chainsPaired(pairs, chains[0], chains[1]))}
+      >
+        Pair their chains ({chains[0].length} and {chains[1].length} bones)
+      </button>
+    </div>
+  );
+}
+
 /** A joint or end: where it is now, and a way to hold it there. */
 function Joint(props: { which: string; name: string }) {
   const [kind, actor] = props.which.split(":");
@@ -283,6 +318,7 @@ function Joint(props: { which: string; name: string }) {
         </button>
       )}
       {kind === "result" && document_.value?.mode === "retarget" && <Pin point={props.name} actor={actor ?? ""} />}
+      {document_.value?.mode === "retarget" && <Mapping which={props.which} name={props.name} />}
     </div>
   );
 }

@@ -1,6 +1,6 @@
 /** Pairs of bones as they are edited: nobody is in two pairs, and what a hand says is sure. */
 
-import type { Pair } from "../protocol";
+import type { Body, Pair } from "../protocol";
 
 export interface SurePair extends Pair {
   confidence: number;
@@ -34,6 +34,28 @@ export function paired(pairs: SurePair[], source: string[], target: string[]): {
   const rest = (some: SurePair[]) => without(without(some, "source", source), "target", target);
   const [left, right] = [rest(before), rest(after)];
   return { pairs: [...left, fresh, ...right], index: left.length };
+}
+
+/** The bones from a joint outwards, up to where they branch off or end. */
+export function chainFrom({ joints }: Body, joint: string): string[] {
+  const chain: string[] = [];
+  let at = joints.findIndex((each) => each.name === joint);
+  while (at >= 0) {
+    chain.push(joints[at].name);
+    const children = joints.flatMap((each, number) => (each.parent === at ? [number] : []));
+    at = children.length === 1 ? children[0] : -1;
+  }
+  return chain;
+}
+
+/** The bones of two chains paired in order; where one has more, several of it play one of the other. */
+export function chainsPaired(pairs: SurePair[], source: string[], target: string[]): SurePair[] {
+  const count = Math.min(source.length, target.length);
+  const part = (chain: string[], number: number) =>
+    chain.slice(Math.round((number * chain.length) / count), Math.round(((number + 1) * chain.length) / count));
+  let made = pairs;
+  for (let number = 0; number < count; number++) made = paired(made, part(source, number), part(target, number)).pairs;
+  return made;
 }
 
 /** How a line is drawn, so that it can be told without colour. */

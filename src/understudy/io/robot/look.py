@@ -28,6 +28,9 @@ MIN_SHOWN_PER_HEIGHT = 0.012
 MIN_RADIUS_PER_HEIGHT, MAX_RADIUS_PER_HEIGHT, RADIUS_PER_LENGTH = 0.016, 0.034, 0.28
 """Bounds of the radius of the capsule of a bone, in body heights, and the radius per length in between."""
 
+MIN_BRANCH_PER_LENGTH = 0.5
+"""Distance between two ends of a link, per length of the longest, from which the link is one body around them all."""
+
 CORNERS = 16
 """Corners of a round shape."""
 
@@ -143,7 +146,8 @@ def _solid(shape: CollisionShape) -> Solid:
 
 def _box(half: Array) -> Solid:
     """A box with corners of its own on each side, so that its edges are sharp."""
-    vertices, triangles = [], []
+    vertices: list[Array] = []
+    triangles: list[list[int]] = []
     for axis in range(3):
         for sign in (-1.0, 1.0):
             u, v = (axis + 1) % 3, (axis + 2) % 3
@@ -177,12 +181,12 @@ def _lathe(rings: Sequence[tuple[float, float]]) -> Solid:
 
 
 def _bones(skeleton: Skeleton, joint: int, tall: float) -> list[Solid]:
-    """A capsule from a joint to each child and end, in its frame; one body where three or more branch off."""
+    """A capsule from a joint to each of its children and ends, in its frame; one body if they branch off."""
     ends = [end.offset for end in skeleton.ends if skeleton.index[end.joint] == joint]
     tips = [*(skeleton.offsets[child] for child in skeleton.children[joint]), *ends]
     solids = []
-    if len(tips) > 2:
-        # A trunk: one body around all that branches off.
+    apart = max((float(np.linalg.norm(one - other)) for one in tips for other in tips), default=0.0)
+    if len(tips) > 1 and apart > MIN_BRANCH_PER_LENGTH * max(float(np.linalg.norm(tip)) for tip in tips):
         around = np.array([np.zeros(3), *tips])
         low, high = around.min(axis=0), around.max(axis=0)
         vertices, triangles = _capsule(1.0, 0.0)
