@@ -18,6 +18,7 @@ SCRIPTS = sorted(FOLDER.glob("[a-z]*.py"))
 FILES = {
     "folder": ["clips", "on_child"],
     "joint_places": ["joint_places.npy"],
+    "live_socket": [],
     "live_stream": [],
     "own_constraint": [],
     "own_correspondence": ["dog.bvh"],
@@ -27,6 +28,7 @@ FILES = {
 PRINTED = {
     "folder": "walk.bvh done walk.bvh",
     "joint_places": "(151, 22, 3) frames, joints, x y z",
+    "live_socket": "181 frames came, 181 frames were given out",
     "live_stream": "361 frames given out",
     "own_constraint": "constraints are met\n",
     "own_correspondence": "14 pairs of bones correspond",

@@ -129,3 +129,17 @@ def test_curves_show_the_joint_under_most_strain_with_its_limits() -> None:
     assert {"pressure_inside", "torque_ratio", "speed_ratio"} <= names
     strained = measured.facts["most_strained"]
     assert {f"{strained}_{part}" for part in ("angle", "lowest", "highest", "torque")} <= names
+
+
+def test_the_page_defines_every_figure() -> None:
+    text = (Path(__file__).resolve().parents[2] / "docs" / "metrics.md").read_text(encoding="utf-8")
+    report = evaluate(standing(), robot=robot().layout, only=ONLY)
+    for name in ONLY:
+        for figure in report[name].figures:
+            assert f"`{figure.name}`" in text, f"{name} {figure.name}"
+
+
+def test_a_body_that_is_no_robot_has_neither_metric_nor_mention_of_it() -> None:
+    report = evaluate(standing())
+    assert not set(ONLY) & {measurement.metric for measurement in report.measurements}
+    assert not set(ONLY) & set(report.skipped)

@@ -192,6 +192,8 @@ class Metric(ABC):
     """What to do about a result that is noticeable or bad."""
     quick: ClassVar[bool] = False
     """Whether it is measured after every solve: it costs a small share of that."""
+    for_robots: ClassVar[bool] = False
+    """Whether it is measured of robots alone."""
     by_skin: ClassVar[bool] = False
     """Whether it looks at the skin, if there is one."""
 
@@ -254,6 +256,11 @@ def metrics() -> dict[str, Metric]:
     single = [metric for _, metric in scan("understudy.metrics", "METRIC")]
     several = [metric for _, group in scan("understudy.metrics", "METRICS") for metric in group]
     return {metric.name: metric for metric in sorted([*single, *several], key=lambda metric: metric.name)}
+
+
+def metrics_for(case: Comparison) -> list[Metric]:
+    """The metrics that have something to measure: those of robots need one."""
+    return [metric for metric in metrics().values() if not metric.for_robots or case.robot is not None]
 
 
 def quick_metrics() -> list[str]:
@@ -429,7 +436,7 @@ def evaluate_comparison(case: Comparison, *, only: Sequence[str] | None = None) 
     """Measure a motion by the wanted metrics, or by all; what this comparison has measured before is not repeated."""
     from understudy.metrics.guard import comparison_failures
 
-    chosen = [metrics()[name] for name in (metrics() if only is None else only)]
+    chosen = metrics_for(case) if only is None else [metrics()[name] for name in only]
     failures = tuple(f"the result {sentence}" for sentence in case.once(comparison_failures))
     return make_report(case, chosen, failures, _notes(case))
 
@@ -463,7 +470,7 @@ def make_report(
         frames=case.result.num_frames,
         fps=case.result.fps,
         compared=case.source is not None,
-        skipped=tuple(metric.title for metric in metrics().values() if metric not in chosen),
+        skipped=tuple(metric.title for metric in metrics_for(case) if metric not in chosen),
     )
 
 

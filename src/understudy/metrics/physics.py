@@ -69,6 +69,7 @@ class Physics(Metric):
     """Forces and torques that a robot's motion takes, by inverse dynamics in MuJoCo."""
 
     name: ClassVar[str] = "physics"
+    for_robots: ClassVar[bool] = True
     title: ClassVar[str] = "physics"
     remedy: ClassVar[str] = (
         "balance = true in a recipe keeps the centre of pressure over the feet; torques and speeds over their limits "
@@ -160,6 +161,7 @@ class Tracking(Metric):
     """How long a simulated robot follows the motion under PD control, alone and held by a virtual hand."""
 
     name: ClassVar[str] = "tracking"
+    for_robots: ClassVar[bool] = True
     title: ClassVar[str] = "tracking"
     remedy: ClassVar[str] = "look at what `physics` says: pressure outside the support and torques over limits lose it"
     grades: ClassVar[tuple[Grade, ...]] = (Grade(figure="helped_share", noticeable=0.95, bad=0.5),)

@@ -60,14 +60,17 @@ HELD_SECONDS = 0.15
 IK_STEPS, DAMPING, METRES_PER_RADIAN = 12, 1e-4, 0.1
 """Steps of the inverse kinematics of a leg, their first damping, and the weight of a rotation beside a place."""
 
-MAX_LOWERING_LEGS, LOWERING_SECONDS, LOWERING_ROUNDS = 0.1, 0.2, 4
+MAX_LOWERING_LEGS, LOWERING_SECONDS, LOWERING_ROUNDS = 0.1, 0.2, 6
 """How far the hips may sink where a leg is too short, in leg lengths, over which time, and in how many rounds."""
 
 MAX_FOOT_ERROR_METRES, MAX_SWING_ERROR_METRES = 0.001, 0.03
 """A shift that moves a standing foot by more is too large; so far may a swinging foot be off its path."""
 
-MAX_ADDED_SPEED = 0.5
-"""Radians a second by which a shift may raise the greatest speed of a leg's hinge."""
+MAX_ADDED_SPEED, MAX_ADDED_ACCELERATION = 0.5, 10.0
+"""Radians a second and per second squared that a shift may add to the greatest ones of a leg's hinge."""
+
+LEAP_LOWERING_METRES = 0.008
+"""How far the hips sink at a time where a straight knee would leap."""
 
 SOLE = "sole"
 """Part of the names of the points of a robot's feet."""
@@ -115,8 +118,7 @@ def balance(motion: Motion, layout: RobotLayout, floor: Floor, contacts: Sequenc
     level = on_level_floor(motion, floor)
     held = np.asarray(held_frames(motion, [c for c in contacts if c.on != "floor"]))
     result, leg = level, leg_length(skeleton)
-    hinges = [joint for one in legs for joint in one.hinges]
-    fastest = _steps(level, hinges).max(axis=0, initial=0.0)
+    pace = Pace.of(level, legs)
     # A foot that is out of reach before may stay so.
     allowed = MAX_FOOT_ERROR_METRES + solve_legs(level, level, legs)[1]
     for _ in range(ROUNDS):
@@ -126,8 +128,8 @@ def balance(motion: Motion, layout: RobotLayout, floor: Floor, contacts: Sequenc
             break
         shift = _shift(wanted, supported, held, height, motion.fps)
         total = _saturate((result.root - level.root) * [1.0, 0.0, 1.0] + shift[:, [0, 2, 1]], MAX_TOTAL_LEGS * leg)
-        moved, missing = _with_feet_kept(replace(result, root=level.root + total), level, legs, allowed)
-        lost = (missing > allowed) | _leaps(moved, fastest, hinges)
+        moved, missing = _with_feet_kept(replace(result, root=level.root + total), level, legs, allowed, pace)
+        lost = (missing > allowed) | pace.leaps(moved)
         if lost.any():
             # Where a foot would leave its place or a leg would leap, the body stays.
             held = held | np.asarray(maximum_filter1d(lost, 2 * round(HELD_SECONDS * motion.fps) + 1))
@@ -139,15 +141,36 @@ def balance(motion: Motion, layout: RobotLayout, floor: Floor, contacts: Sequenc
     )
 
 
-def _steps(motion: Motion, hinges: Sequence[int]) -> Array:
-    """(F - 1, H) radians: change of some hinges from frame to frame."""
-    return np.abs(np.diff(joint_angle_curves(motion.skeleton, motion.rotations)[:, list(hinges), 0], axis=0))
+def _steps(motion: Motion, hinges: Sequence[int], order: int) -> Array:
+    """(F - order, H) radians: differences of some order of hinges from frame to frame."""
+    return np.abs(np.diff(joint_angle_curves(motion.skeleton, motion.rotations)[:, list(hinges), 0], order, axis=0))
 
 
-def _leaps(motion: Motion, fastest: Array, hinges: Sequence[int]) -> np.ndarray:
-    """(F,) whether a hinge of a leg is faster there than its fastest (H,) before, in radians a frame."""
-    fast = (_steps(motion, hinges) > fastest + MAX_ADDED_SPEED / motion.fps).any(axis=1)
-    return np.asarray(np.concatenate([fast, [False]]) | np.concatenate([[False], fast]))
+@record
+class Pace:
+    """How fast the legs of a motion turn."""
+
+    hinges: tuple[int, ...]
+    speed: Array
+    """(H,) radians a frame: the greatest of each hinge."""
+    change: Array
+    """(H,) radians a frame, in each frame: the greatest change of its speed."""
+
+    @staticmethod
+    def of(motion: Motion, legs: Sequence[Leg]) -> Pace:
+        hinges = tuple(joint for leg in legs for joint in leg.hinges)
+        most = [_steps(motion, hinges, order).max(axis=0, initial=0.0) for order in (1, 2)]
+        return Pace(hinges=hinges, speed=most[0], change=most[1])
+
+    def leaps(self, motion: Motion) -> np.ndarray:
+        """(F,) whether a hinge of a leg is faster there, or changes its speed more, than any time before."""
+        leaps = np.zeros(motion.num_frames, bool)
+        fast = _steps(motion, self.hinges, 1) > self.speed + MAX_ADDED_SPEED / motion.fps
+        leaps[1:] |= fast.any(axis=1)
+        leaps[:-1] |= fast.any(axis=1)
+        sharp = _steps(motion, self.hinges, 2) > self.change + MAX_ADDED_ACCELERATION / motion.fps**2
+        leaps[1:-1] |= sharp.any(axis=1)
+        return leaps
 
 
 def _saturate(shift: Array, most: float) -> Array:
@@ -265,7 +288,9 @@ def _shift(wanted: Array, supported: np.ndarray, held: np.ndarray, height: Array
     return np.concatenate([shift, np.zeros((count, 1))], axis=1)
 
 
-def _with_feet_kept(moved: Motion, kept: Motion, legs: Sequence[Leg], allowed: Array) -> tuple[Motion, Array]:
+def _with_feet_kept(
+    moved: Motion, kept: Motion, legs: Sequence[Leg], allowed: Array, pace: Pace
+) -> tuple[Motion, Array]:
     """A motion whose feet are where those of another are, with hips that sink where legs are too short.
 
     Args:
@@ -273,6 +298,7 @@ def _with_feet_kept(moved: Motion, kept: Motion, legs: Sequence[Leg], allowed: A
         kept: The other.
         legs: Those of both.
         allowed: (F,) metres that a foot may miss its place by.
+        pace: How fast legs may turn: a straight knee leaps unless the hips sink.
 
     Returns:
         The motion, and by how much a foot misses its place, (F,) metres.
@@ -283,11 +309,10 @@ def _with_feet_kept(moved: Motion, kept: Motion, legs: Sequence[Leg], allowed: A
     for _ in range(LOWERING_ROUNDS):
         lowered = replace(moved, root=moved.root - np.minimum(lower, most)[:, None] * np.array([0.0, 1.0, 0.0]))
         solved, missing = solve_legs(lowered, kept, legs)
-        if not (missing > allowed).any():
+        short = np.where(missing > allowed, missing, 0.0) + np.where(pace.leaps(solved), LEAP_LOWERING_METRES, 0.0)
+        if not short.any():
             break
-        lower += gaussian_filter1d(
-            maximum_filter1d(np.where(missing > allowed, missing, 0.0), 2 * width + 1), 0.5 * width, mode="nearest"
-        )
+        lower += gaussian_filter1d(maximum_filter1d(short, 2 * width + 1), 0.5 * width, mode="nearest")
     return solved, missing
 
 
