@@ -92,6 +92,10 @@ def retarget_options(command: Command) -> Command:
     options = [
         click.option("--scale", metavar="SCALE", help="Scale instead of TARGET: 0.6, legs=1.3, arms=0.8,legs=1.2,..."),
         click.option("--plants", type=click.Choice(["free", "fixed", "none"]), help="How footplants are kept [free]."),
+        click.option(
+            "--touch", type=click.Choice(["on", "off"]), help="Keep hands as near to the body as they are [on]."
+        ),
+        click.option("--clearance", type=click.Choice(["on", "off"]), help="Keep limbs out of the body [on]."),
         click.option("--spacing", metavar="KEYS", help="Spacing of keys: auto, seconds, frames at 30 Hz (4f), or all."),
         click.option("--solver", metavar="NAME", help="The solver [spacetime]."),
         click.option("--keep", multiple=True, metavar="JOINT", help="Joints that keep their rotations; repeatable."),
@@ -221,6 +225,9 @@ def _with_options(recipe: Recipe, arguments: dict[str, Any]) -> Recipe:
     options: dict[str, Any] = {}
     if arguments.get("plants") is not None:
         options["plants"] = arguments["plants"]
+    for name in ("touch", "clearance"):
+        if arguments.get(name) is not None:
+            options[name] = arguments[name] == "on"
     if arguments.get("level") is not None:
         options["level"] = arguments["level"]
     if arguments.get("keep"):

@@ -218,7 +218,7 @@ def find_landing(
             source.limb_of(point), source.sole_position(point)
         )
         if not table[point.name]:
-            table[point.name] = _partner_points(point, alignment)
+            table[point.name] = partner_points(point, alignment)
             if contact.on == "floor":
                 table[point.name] = [p for p in map(target.lowest_beyond, table[point.name]) if target.near_floor(p)]
     if not mapped and not is_humanoid(correspondence.target):
@@ -249,7 +249,7 @@ def _merge_same_points(table: dict[str, list[Point]]) -> None:
         table[name] = list({point.name: point for point in merged}.values())
 
 
-def _partner_points(point: Point, alignment: Alignment) -> list[Point]:
+def partner_points(point: Point, alignment: Alignment) -> list[Point]:
     """The point of the partner bone for a source point; for a bone without a partner, the end of the limb."""
     correspondence = alignment.correspondence
     source = correspondence.source

@@ -328,8 +328,13 @@ class ContactContext:
 
     def point(self, point: Point) -> Point:
         """The corresponding point of the target: its end of that name, else the point scaled with its bones."""
-        if self.landing is not None:
+        if self.landing is not None and point.name in self.landing.points:
             return self.landing.points[point.name]
+        if self.landing is not None and self.alignment is not None:
+            from understudy.correspondence.landing import partner_points
+
+            # A point that another actor touches, or the root if no bone corresponds to the one it is on.
+            return [*partner_points(point, self.alignment), self.target.point(self.target.names[0])][0]
         key = point.name, point.joint, point.offset.tobytes()
         if key not in self._points:
             own_end = next((e for e in self.target.ends if e.name == point.name and e.joint == point.joint), None)

@@ -26,7 +26,7 @@ from understudy.retarget.touch import elbow_axes, has_free_arms, smoothed
 KEYS_HZ = 30.0
 """Most frames a second at which the turns of a limb are solved for; they are interpolated between."""
 
-SMOOTHING_SECONDS = {"arm": 0.15, "leg": 0.5}
+SMOOTHING_SECONDS = {"arm": 0.15, "leg": 1.0}
 """Time over which a limb turns out of the way. Legs are slower, because feet that stand must not slide."""
 
 BEND_COST = {"arm": 1.0, "leg": 100.0}
@@ -35,7 +35,7 @@ BEND_COST = {"arm": 1.0, "leg": 100.0}
 STIFFNESS = 2e5
 """Cost of a metre of depth, squared, against that of a radian of turn, squared."""
 
-MAX_SKIN_DEPTH_HEIGHTS, MAX_CAPSULE_DEPTH_HEIGHTS = 0.002, 0.006
+MAX_SKIN_DEPTH_HEIGHTS, MAX_CAPSULE_DEPTH_HEIGHTS = 0.002, 0.04
 """Body heights that a limb may be deeper than the source's: in the target's skin, which is soft, and in capsules, whose
 radii are guessed."""
 

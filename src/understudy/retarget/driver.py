@@ -593,7 +593,21 @@ def find_contacts(actors: Sequence[ActorData], options: Options) -> tuple[Contac
         # A contact with a partner that is not among the actors cannot hold.
         valid = [c for c in candidates if c.other is None or (several and c.on in names)]
         contacts += [replace(contact, actor=actor.spec.name) for contact in valid]
-    return tuple(contacts)
+    return (*contacts, *_touches_between(actors))
+
+
+def _touches_between(actors: Sequence[ActorData]) -> list[Contact]:
+    """The contacts between actors, found in their motions; those of samples are known."""
+    from itertools import combinations
+
+    touches: list[Contact] = []
+    for one, two in combinations(actors, 2):
+        known = one.contacts is not None or two.contacts is not None
+        if not known and (one.spec.moves or two.spec.moves) and one.motion.fps == two.motion.fps:
+            from understudy.figure.partners import find_touches
+
+            touches += find_touches(one.motion, two.motion, (one.spec.name, two.spec.name))
+    return touches
 
 
 def _moving_floors(contacts: Sequence[Contact]) -> list[str]:
