@@ -259,13 +259,15 @@ def run_all(
 
 
 SEEN: dict[int, tuple[str, str]] = dict.fromkeys(range(1, 34), ("yes", "")) | {
-    4: ("no", "head in the floor, legs tangled"),
-    21: ("no", "drags its legs where the source limps with bent knees"),
-    22: ("no", "body on the floor, legs tangled"),
-    24: ("no", "legs above the body, which sinks into the floor"),
-    27: ("no", "both feet touch the ground where the source hops on one leg"),
-    31: ("no", "arms hang where the source's reach forward"),
-    32: ("no", "legs stretched away, body on the floor"),
+    3: ("no", "crouches and hardly gets off its feet where the source starts to run"),
+    10: ("no", "the body goes up and down on legs that are tangled"),
+    13: ("no", "leans back, and folds one leg where the source lifts both in turn"),
+    22: (
+        "no",
+        "stands with spread arms, then floats with folded legs, where the source crouches and starts to run",
+    ),
+    27: ("no", "drops to its knees where the source strolls"),
+    32: ("no", "legs are stretched flat over the floor"),
 }
 """What a viewer says of the strip of each combination of the kept draw: yes or no, and why."""
 
