@@ -57,11 +57,11 @@ from understudy.correspondence.hinge import (
 from understudy.correspondence.pairs import Correspondence, Pair, is_chain
 from understudy.figure.contacts import Floor, scaled_places
 from understudy.figure.kinematics import Pose, fk
-from understudy.figure.main_bones import main_rows
+from understudy.figure.main_bones import main_bones, main_rows
 from understudy.figure.measures import UP, chain_length
 from understudy.figure.motion import Motion
 from understudy.figure.roles import balls_of_hinges, roles
-from understudy.figure.skeleton import NUM_AXES, Skeleton
+from understudy.figure.skeleton import NUM_AXES, JointKind, Skeleton
 
 LIMIT_MARGIN_RADIANS = np.radians(2.0)
 """Margin to the limits at the start, so that the solver can move hinges both ways."""
@@ -379,6 +379,10 @@ def fit_hip_line(
     sides = ("left_foot", "right_foot")
     feet = [[roles(skeleton)[side] for side in sides if side in roles(skeleton)] for skeleton in (source, target)]
     if any(len(joints) != 2 for joints in (*anchors, *feet)):
+        return rotations
+    motors = [joint for hip in anchors[1] for joint in main_bones(target).members_of(hip)]
+    if any(target.kinds[joint] is JointKind.HINGE and np.isfinite(target.limits[joint, 0]).any() for joint in motors):
+        # The motors of a robot have little room for another tilt.
         return rotations
     hips = pose.positions[:, list(anchors[0])]
     rises = hips[:, :, 1] - pose.positions[:, feet[0], 1]
