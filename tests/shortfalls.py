@@ -24,7 +24,6 @@ SHORTFALLS = {
     "tests/unit/test_stream.py::test_contacts_are_found_as_frames_arrive": AGREEMENT,
     "tests/paper/test_gleicher98_examples.py::test_differently_sized_figures_pick_up_the_box[stretched]": ENERGY,
     "tests/paper/test_gleicher98_method.py::test_a_walking_figure_morphs_to_sixty_percent[fixed]": TOE,
-    "tests/paper/test_lommers13.py::test_what_is_not_good_is_as_the_page_says": SPEED,
     "tests/unit/test_benchmarks_peers.py::test_clean_motion_has_no_defects": SPEED,
     "tests/unit/test_benchmarks_peers.py::test_robot_without_mink_is_compared_with_what_is_there": SPEED,
     "tests/unit/test_metrics_defects.py::test_rigid_motion_of_the_world_changes_nothing[slide]": METRIC,
