@@ -26,7 +26,7 @@ from understudy.retarget.touch import elbow_axes, has_free_arms, smoothed
 KEYS_HZ = 30.0
 """Most frames a second at which the turns of a limb are solved for; they are interpolated between."""
 
-SMOOTHING_SECONDS = {"arm": 0.15, "leg": 1.0}
+SMOOTHING_SECONDS = {"arm": 0.25, "leg": 1.0}
 """Time over which a limb turns out of the way. Legs are slower, because feet that stand must not slide."""
 
 BEND_COST = {"arm": 1.0, "leg": 100.0}
@@ -44,6 +44,9 @@ NEAR_HEIGHTS = 0.03
 
 DIRECTION_SECONDS = 0.1
 """Standard deviation of the Gaussian window that smooths the way out of a part."""
+
+MAX_TURN = 0.7
+"""Radians to which the turns of a limb are smoothly limited: a limb that is deeper stays in the body, and is reported."""
 
 MAX_TURN_STEP = 0.7
 """Radians that a limb turns at most in one step of the solve."""
@@ -146,7 +149,7 @@ class _Limb:
         pose, skeleton = fk(motion), motion.skeleton
         joints = tuple(roles(skeleton)[f"{side}_{part}"] for part in LIMBS[kind])
         top, middle, end = (pose.positions[:, joint] for joint in joints)
-        axis = elbow_axes(middle - top, end - middle, pose.rotations[:, joints[0]])
+        axis = elbow_axes(middle - top, end - middle, pose.rotations[:, joints[0]], steady=True)
         if skeleton.kinds[joints[1]] is JointKind.HINGE:
             hinge = rotate(pose.rotations[:, joints[1]], skeleton.axes[joints[1]][0])
             axis = hinge * np.sign(np.einsum("fi,fi->", hinge, axis))
@@ -158,6 +161,7 @@ class _Limb:
 
     def rotations(self, turn: Array) -> tuple[Array, Array]:
         """(F, 4) world rotations of the lower part at the middle joint, and then of the limb, by turns (F, 4)."""
+        turn = turn / np.sqrt(1.0 + np.einsum("fi,fi->f", turn, turn) / MAX_TURN**2)[:, None]
         return from_axis_angle(self.axis, turn[:, 3]), exp(turn[:, :3])
 
     def moved(self, turn: Array) -> tuple[list[Array], Array, Array]:

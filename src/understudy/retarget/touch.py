@@ -365,14 +365,17 @@ def _bend_angle(upper: Array, lower: Array, distance: Array) -> Array:
     return angle
 
 
-def elbow_axes(upper: Array, lower: Array, upper_arm: Array) -> Array:
-    """(F, 3) unit axes about which the elbow bends: those of the frames, or the usual one where the arm is straight."""
+def elbow_axes(upper: Array, lower: Array, upper_arm: Array, *, steady: bool = False) -> Array:
+    """(F, 3) unit axes about which the elbow bends: those of the frames, or the usual one where the arm is straight.
+
+    The axes of the frames turn around where an elbow bends the other way. `steady` ones are the usual one throughout.
+    """
     normal = cross(upper, lower)
     sizes = np.linalg.norm(upper, axis=-1) * np.linalg.norm(lower, axis=-1)
     normal /= np.maximum(sizes, 1e-12)[:, None]
     usual = unrotate(upper_arm, normal).sum(axis=0)
     usual = rotate(upper_arm, usual / max(float(np.linalg.norm(usual)), 1e-12))
-    axis = normal + STRAIGHT_SINE * usual
+    axis = usual if steady else normal + STRAIGHT_SINE * usual
     # The axis stays at right angles to the upper arm, so that turning about it only bends the elbow.
     axis -= (
         np.einsum("fi,fi->f", axis, upper)[:, None]
