@@ -46,7 +46,7 @@ DIRECTION_SECONDS = 0.1
 """Standard deviation of the Gaussian window that smooths the way out of a part."""
 
 MAX_TURN = 0.7
-"""Radians to which the turns of a limb are smoothly limited: a limb that is deeper stays in the body, and is reported."""
+"""Radians to which the turns of a limb are smoothly limited: a limb that is deeper stays there, and is reported."""
 
 MAX_TURN_STEP = 0.7
 """Radians that a limb turns at most in one step of the solve."""

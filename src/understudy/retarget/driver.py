@@ -271,12 +271,11 @@ class Prepared:
     def _make_solver(self, spacing: float) -> Solver:
         """The recipe's solver with a key spacing in seconds.
 
-        Where the recipe leaves the spacing to the program, contacts move root and trunk slowly. Footplants that may not
-        move and legs of hinges alone need faster changes of them, and constraints of the recipe move them near their
-        times and nowhere else.
+        Where the recipe leaves the spacing to the program, root and trunk move slowly. Footplants that may not move and
+        legs of hinges alone need faster changes of them.
         """
         options, recipe = self._solver_options(), self.recipe
-        is_free = recipe.options.plants != "fixed" and not recipe.constraints and not self._has_machine
+        is_free = recipe.options.plants != "fixed" and not self._has_machine
         if recipe.solver == "spacetime" and recipe.spacing == AUTO and is_free:
             options = {"trunk_spacing": max(TRUNK_SPACING, spacing), **options}
         return make_solver(self.recipe.solver, options, spacing)
