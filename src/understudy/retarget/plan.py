@@ -30,7 +30,6 @@ from understudy.figure.measures import is_humanoid, leg_length
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import NUM_AXES, Skeleton
 from understudy.retarget.clearance import keep_clear
-from understudy.retarget.ease import easing_constraints
 from understudy.retarget.ground import (
     PLANTS,
     compliant_joints,
@@ -264,7 +263,10 @@ def plan(
         if options.floor and assignment.moves:
             generated += floor_constraints(context, actor_contacts)
     starts = {context.actor: context.start for context in contexts if context.start is not None}
-    constraints = (*constraints, *easing_constraints(constraints, starts))
+    if constraints:
+        from understudy.retarget.ease import easing_constraints
+
+        constraints = (*constraints, *easing_constraints(constraints, starts))
     unshifted = Plan(
         assignments=tuple(assignments),
         starts=tuple(context.start for context in contexts if context.start is not None),
