@@ -35,7 +35,7 @@ BEND_COST = {"arm": 1.0, "leg": 100.0}
 STIFFNESS = 2e5
 """Cost of a metre of depth, squared, against that of a radian of turn, squared."""
 
-MAX_SKIN_DEPTH_HEIGHTS, MAX_CAPSULE_DEPTH_HEIGHTS = 0.002, 0.04
+MAX_SKIN_DEPTH_HEIGHTS, MAX_CAPSULE_DEPTH_HEIGHTS = 0.005, 0.04
 """Body heights that a limb may be deeper than the source's: in the target's skin, which is soft, and in capsules, whose
 radii are guessed."""
 
