@@ -10,6 +10,7 @@ import pytest
 from understudy import samples
 from understudy.base.quaternion import between, conjugate, multiply
 from understudy.figure.kinematics import fk
+from understudy.figure.measures import height
 from understudy.figure.motion import Motion
 from understudy.figure.roles import roles
 from understudy.figure.skeleton import Skeleton
@@ -17,7 +18,7 @@ from understudy.figure.skin import Mesh, rest_pose
 from understudy.figure.solid import solid_body
 from understudy.figure.surface import body_parts, capsules, joined_parts, surface
 from understudy.io.clip import Clip
-from understudy.retarget.clearance import _Body, _Limb, _near_probes, keep_clear
+from understudy.retarget.clearance import MAX_SKIN_DEPTH_HEIGHTS, _Body, _Limb, _near_probes, keep_clear
 from understudy.retarget.driver import retarget
 from understudy.retarget.plan import Options
 from understudy.samples import skin
@@ -74,8 +75,10 @@ def test_a_hand_in_the_body_is_pushed_out() -> None:
     source, start = standing(), in_the_belly()
     assert depth(start, "left", "trunk").max() > 0.03, "the defect must be there"
     moved = cleared(source, start)
-    # The skins of samples overlap in layers, between which it is not clear what is inside: some millimetres are left.
-    assert depth(moved, "left", "trunk").max() < 0.5 * depth(start, "left", "trunk").max()
+    # The skins of samples overlap in layers, between which it is not clear what is inside: some millimetres are left
+    # beyond what is allowed.
+    allowed = MAX_SKIN_DEPTH_HEIGHTS * height(start.skeleton)
+    assert depth(moved, "left", "trunk").max() - allowed < 0.5 * (depth(start, "left", "trunk").max() - allowed)
     arm = start.skeleton.below(roles(start.skeleton)["left_upper_arm"])
     others = np.flatnonzero(~np.asarray(arm))
     np.testing.assert_array_equal(moved.rotations[:, others], start.rotations[:, others])
