@@ -99,8 +99,7 @@ def creep_constraints(context: ContactContext, contacts: Sequence[Contact]) -> l
 def _creep_constraint(context: ContactContext, creep: Creep, target: Point, contacts: Sequence[Contact]) -> Constraint:
     """The constraint that a point of the target creeps as the source's point does.
 
-    A foot that turns about a held point moves by its own size, and is left to the limb. Any other moves by the length
-    of the leg.
+    A foot that turns about a held point moves by its own size. Any other moves by the length of the leg.
     """
     skeleton, (start, end) = context.source.skeleton, (float(creep.times[0]), float(creep.times[-1]))
     held = None
