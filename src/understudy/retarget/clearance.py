@@ -20,7 +20,7 @@ from understudy.figure.roles import roles
 from understudy.figure.skeleton import JointKind, Skeleton
 from understudy.figure.skin import Mesh
 from understudy.figure.solid import Pair, Solid, SolidBody, nearest_solids, resting_overlaps, solid_body
-from understudy.figure.surface import capsules, joined_parts, resting_depths
+from understudy.figure.surface import capsules, joined_parts
 from understudy.retarget.touch import elbow_axes, has_free_arms, smoothed
 
 KEYS_HZ = 30.0
@@ -182,10 +182,9 @@ class _Limb:
 def _allowed_depths(source: Motion, target: Skeleton, meshes: tuple[Mesh, ...]) -> dict[Pair, Array]:
     """(F,) metres that two parts of the target may be in each other: as the source's, and as in the rest pose."""
     ratio = leg_length(target) / leg_length(source.skeleton)
-    shapes, resting = capsules(source.skeleton), resting_depths(source.skeleton)
+    # The source's rest pose says nothing: files write any pose as zero.
     depths = {
-        pair: ratio * np.maximum(depth - resting.get(pair, 0.0), 0.0)
-        for pair, depth in shapes.depths(fk(source)).items()
+        pair: ratio * np.maximum(depth, 0.0) for pair, depth in capsules(source.skeleton).depths(fk(source)).items()
     }
     for pair, depth in resting_overlaps(target, meshes).items():
         depths[pair] = depth + depths.get(pair, np.zeros(source.num_frames))
