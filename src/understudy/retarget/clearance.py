@@ -21,7 +21,7 @@ from understudy.figure.skeleton import JointKind, Skeleton
 from understudy.figure.skin import Mesh
 from understudy.figure.solid import Pair, Solid, SolidBody, nearest_solids, resting_overlaps, solid_body
 from understudy.figure.surface import capsules, joined_parts
-from understudy.retarget.touch import elbow_axes, has_free_arms, smoothed
+from understudy.retarget.touch import LEG_SHARE, elbow_axes, has_free_arms, smoothed
 
 KEYS_HZ = 30.0
 """Most frames a second at which the turns of a limb are solved for; they are interpolated between."""
@@ -183,9 +183,8 @@ def _allowed_depths(source: Motion, target: Skeleton, meshes: tuple[Mesh, ...]) 
     """(F,) metres that two parts of the target may be in each other: as the source's, and as in the rest pose."""
     ratio = leg_length(target) / leg_length(source.skeleton)
     # The source's rest pose says nothing: files write any pose as zero.
-    depths = {
-        pair: ratio * np.maximum(depth, 0.0) for pair, depth in capsules(source.skeleton).depths(fk(source)).items()
-    }
+    shapes = capsules(source.skeleton, leg_length(source.skeleton) / LEG_SHARE)
+    depths = {pair: ratio * np.maximum(depth, 0.0) for pair, depth in shapes.depths(fk(source)).items()}
     for pair, depth in resting_overlaps(target, meshes).items():
         depths[pair] = depth + depths.get(pair, np.zeros(source.num_frames))
     return depths

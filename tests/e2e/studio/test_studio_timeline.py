@@ -200,7 +200,7 @@ def test_rows_are_grouped_named_and_resized(desk: Any, server: Any) -> None:
 
 def test_defects_are_marked_and_lead_to_their_frame(desk: Any) -> None:
     desk.sample("walk", "source")
-    desk.sample("child", "target")
+    desk.sample("giant", "target")
     desk.at("mark").first.wait_for()
     desk.picture("marks")
     mark = desk.at("mark").last
