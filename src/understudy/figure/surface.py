@@ -109,14 +109,9 @@ def segment_gaps(first: Array, along: Array, second: Array, other: Array) -> Arr
 
 
 @lru_cache(maxsize=64)
-def capsules(skeleton: Skeleton, body_height: float | None = None) -> Capsules:
-    """Make the capsules of a body: with a human's radii by its parts, else by the lengths of its bones.
-
-    Args:
-        skeleton: The body.
-        body_height: Metres; measured in the rest pose if not given.
-    """
-    human, body_height = is_humanoid(skeleton), body_height or height(skeleton)
+def capsules(skeleton: Skeleton) -> Capsules:
+    """Make the capsules of a body: with a human's radii by its parts, else by the lengths of its bones."""
+    human, body_height = is_humanoid(skeleton), height(skeleton)
     parts = body_parts(skeleton)
     bones = [(int(p), Point(name=skeleton.names[j], joint=skeleton.names[j])) for j, p in enumerate(skeleton.parents)]
     bones = bones[1:] + [(skeleton.index[end.joint], end) for end in skeleton.ends]

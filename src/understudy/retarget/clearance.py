@@ -20,8 +20,8 @@ from understudy.figure.roles import roles
 from understudy.figure.skeleton import JointKind, Skeleton
 from understudy.figure.skin import Mesh
 from understudy.figure.solid import Pair, Solid, SolidBody, nearest_solids, resting_overlaps, solid_body
-from understudy.figure.surface import capsules, joined_parts
-from understudy.retarget.touch import LEG_SHARE, elbow_axes, has_free_arms, smoothed
+from understudy.figure.surface import capsules, joined_parts, resting_depths
+from understudy.retarget.touch import elbow_axes, has_free_arms, smoothed
 
 KEYS_HZ = 30.0
 """Most frames a second at which the turns of a limb are solved for; they are interpolated between."""
@@ -182,9 +182,11 @@ class _Limb:
 def _allowed_depths(source: Motion, target: Skeleton, meshes: tuple[Mesh, ...]) -> dict[Pair, Array]:
     """(F,) metres that two parts of the target may be in each other: as the source's, and as in the rest pose."""
     ratio = leg_length(target) / leg_length(source.skeleton)
-    # The source's rest pose says nothing: files write any pose as zero.
-    shapes = capsules(source.skeleton, leg_length(source.skeleton) / LEG_SHARE)
-    depths = {pair: ratio * np.maximum(depth, 0.0) for pair, depth in shapes.depths(fk(source)).items()}
+    shapes, resting = capsules(source.skeleton), resting_depths(source.skeleton)
+    depths = {
+        pair: ratio * np.maximum(depth - resting.get(pair, 0.0), 0.0)
+        for pair, depth in shapes.depths(fk(source)).items()
+    }
     for pair, depth in resting_overlaps(target, meshes).items():
         depths[pair] = depth + depths.get(pair, np.zeros(source.num_frames))
     return depths
