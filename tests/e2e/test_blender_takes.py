@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
+import json
 import os
 import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -13,6 +18,8 @@ from click.testing import CliRunner
 from understudy import fk, read, samples, write
 from understudy.app.cli import cli
 from understudy.figure.motion import Motion
+from understudy.io import Clip
+from understudy.retarget.root_motion import with_root_motion
 
 SCRIPT = Path(__file__).with_name("blender_takes.py")
 FRAMES = 40
@@ -37,6 +44,15 @@ def folder(walk: Motion, tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=settings, check=False)
     assert done.returncode == 0, done.stderr
     return made
+
+
+def load_benchmark(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, SCRIPT.parents[2] / "benchmarks" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def distance(path: Path | str, walk: Motion, prefix: str = "", scale: float = 1.0) -> float:
@@ -91,3 +107,50 @@ def test_bones_without_a_skin_and_a_scaled_armature_are_read(folder: Path, walk:
     assert clip.skeleton.num_joints == walk.skeleton.num_joints
     assert len(clip.skeleton.ends) > 0
     assert distance(folder / "scaled.fbx", walk, scale=2.0) < 2e-4
+
+
+ODD = ("turned", "mirrored", "carried", "late", "film_rate", "odd_names", "odd_axes")
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_exports_are_read_as_blender_shows_them_and_written_back(folder: Path, walk: Motion, name: str) -> None:
+    clip = read(folder / f"{name}.fbx")
+    places = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+    assert clip.motion is not None
+    assert set(places) == set(clip.skeleton.names)
+    expected = np.stack([places[joint] for joint in clip.skeleton.names], axis=1)
+    assert np.abs(fk(clip.motion).positions - expected).max() < 1e-5
+    file, motion = write_back(folder, name)
+    back = read(file, clip="back")
+    assert back.motion is not None
+    assert np.abs(fk(back.motion).positions - fk(motion).positions).max() < 1e-5
+
+
+def write_back(folder: Path, name: str) -> tuple[Path, Motion]:
+    """The walk backwards, as another take of the same file."""
+    clip = read(folder / f"{name}.fbx")
+    assert clip.motion is not None
+    frames = np.arange(clip.motion.num_frames)[::-1]
+    motion = replace(clip.motion[frames], name="back")
+    write(replace(clip, motion=motion), folder / f"{name}_back.fbx")
+    return folder / f"{name}_back.fbx", motion
+
+
+def test_takes_written_back_and_game_roots_are_read_by_blender(folder: Path, walk: Motion) -> None:
+    check = load_benchmark("blender_check")
+    jobs = []
+    files = [write_back(folder, name) for name in ODD]
+    for up in ("Y", "Z"):
+        game, _, _ = with_root_motion(Clip.of(replace(walk, name="back")))
+        write(game, folder / f"game{up}.fbx", up=up)
+        assert game.motion is not None
+        files.append((folder / f"game{up}.fbx", game.motion))
+    for file, motion in files:
+        first = check.FIRST_FRAME["fbx_new"]
+        frames = [first + frame for frame in range(motion.num_frames)]
+        jobs.append({"file": str(file), "importer": "fbx_new", "clip": "back", "fps": 30, "unit": 1.0, "up": "Y",
+                     "frames": frames})  # fmt: skip
+    answers = check._ask(os.environ["UNDERSTUDY_BLENDER"], jobs, folder)["jobs"]
+    for (file, motion), answer in zip(files, answers, strict=True):
+        theirs = np.stack([answer["places"][joint] for joint in motion.skeleton.names], axis=1)
+        assert np.abs(fk(motion).positions - theirs).max() < 5e-5, file.name

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -32,6 +34,50 @@ def test_files_go_through_stdin_and_stdout(walk: Path, tmp_path: Path) -> None:
     motion = read(tmp_path / "out.glb").motion
     assert motion is not None
     assert motion.num_frames == 20
+
+
+def test_a_retarget_stands_in_a_pipe(walk: Path, tmp_path: Path) -> None:
+    command = [*RUN, "retarget", "-", "sample:child", "-o", "-", "--from", "bvh", "--to", "bvh"]
+    done = subprocess.run(command, input=walk.read_bytes(), capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert b"verdict" in done.stderr
+    assert done.stdout.startswith(b"HIERARCHY")
+    described = subprocess.run([*RUN, "info", "-", "--from", "bvh", "--json"], input=done.stdout, capture_output=True,
+                               check=True)  # fmt: skip
+    assert json.loads(described.stdout)["frames"] == 20
+    measured = subprocess.run([*RUN, "evaluate", "-", "--from", "bvh"], input=done.stdout, capture_output=True,
+                              check=True)  # fmt: skip
+    assert measured.stdout.startswith(b"-: 20 frames")
+
+
+@pytest.mark.parametrize("command", ["convert", "retarget"])
+def test_what_a_stream_cannot_hold_is_refused(walk: Path, command: str) -> None:
+    start = [command, str(walk), *(["-"] if command == "convert" else ["sample:child", "-o", "-"]), "--to", "glb"]
+    for option, words in (("--json", "each needs stdout"), ("--in-place", "writes the path beside OUT")):
+        result = CliRunner().invoke(cli, [*start, option])
+        assert result.exit_code == 2
+        assert words in result.output
+
+
+def test_every_command_can_be_quiet_or_verbose(walk: Path) -> None:
+    for name in cli.list_commands(click.Context(cli)):
+        text = CliRunner().invoke(cli, [name, "--help"]).output
+        assert "-q, --quiet" in text, name
+        assert "-v, --verbose" in text, name
+    assert "note: took " in CliRunner().invoke(cli, ["info", str(walk), "-v"]).output
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("understudy inf", "plain,info"), ("understudy info wa", "file,wa"), ("understudy retarget a b -o x", "file,x"),
+        ("understudy retarget sample:wal", "plain,sample:walk"), ("understudy convert a b --preset un", "plain,unity"),
+    ],
+)  # fmt: skip
+def test_shells_complete_commands_files_and_samples(words: str, expected: str) -> None:
+    asked = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1), "_UNDERSTUDY_COMPLETE": "bash_complete"}
+    done = subprocess.run(RUN, env={**os.environ, **asked}, capture_output=True, text=True, check=False)
+    assert expected in done.stdout.split()
 
 
 def test_a_stream_needs_a_format(walk: Path) -> None:
@@ -69,11 +115,30 @@ def test_what_can_be_written_is_listed(walk: Path, tmp_path: Path) -> None:
     assert ".fbx" in result.output
 
 
+def test_what_is_lost_is_said_before_with_the_format_that_keeps_it(walk: Path, tmp_path: Path) -> None:
+    hero = tmp_path / "hero.glb"
+    write(samples.motion("walk").motion[:10], hero)
+    sentence = "note: BVH will not hold the character's meshes and other animations: `out.glb`, its own format, keeps"
+    result = CliRunner().invoke(cli, ["retarget", str(walk), str(hero), "-o", str(tmp_path / "out.bvh")])
+    assert result.exit_code == 0, result.output
+    assert result.output.startswith(sentence)
+    result = CliRunner().invoke(cli, ["retarget", str(walk), str(hero), "-o", str(tmp_path / "out.glb")])
+    assert "will not hold" not in result.output
+
+
 def test_an_input_is_not_overwritten_unasked(walk: Path) -> None:
     before = walk.read_bytes()
     result = CliRunner().invoke(cli, ["convert", str(walk), str(walk), "--fps", "15"])
     assert result.exit_code == 2
     assert "is also an input, and would be overwritten" in result.output
+    assert walk.read_bytes() == before
+    for arguments in (
+        ["morph", str(walk), "--scale", "1.1"],
+        ["transition", str(walk), "sample:walk"],
+        ["analogy", str(walk), "sample:child", "sample:walk"],
+    ):
+        result = CliRunner().invoke(cli, [*arguments, "-o", str(walk)])
+        assert "is also an input, and would be overwritten" in result.output, arguments
     assert walk.read_bytes() == before
     assert CliRunner().invoke(cli, ["convert", str(walk), str(walk), "--fps", "15", "--force"]).exit_code == 0
     assert walk.read_bytes() != before

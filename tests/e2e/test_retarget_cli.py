@@ -109,7 +109,7 @@ def test_json_and_report(tmp_path: Path) -> None:
     assert data["floor"]["worst"] < 2e-3
     assert data["limits"]["worst"] < np.radians(0.1)
     assert data["verdict"] == data["evaluations"][0]["verdict"]
-    assert set(data["evaluations"][0]["metrics"]) == {"goal", "path_jerk", "pop", "standing"}
+    assert set(data["evaluations"][0]["metrics"]) == {"goal", "limb_direction", "path_jerk", "pop", "standing"}
     assert "floor" in data["evaluations"][0]["skipped"]
     assert data["real_time_factor"] > 0.0
     done(

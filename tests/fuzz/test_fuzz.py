@@ -92,12 +92,13 @@ def make_messages(state: dict[str, Any]) -> list[dict[str, Any]]:
         [{"op": "set", "path": ["transition", "first"], "value": "sample:walk2d"}],
         [{"op": "set", "path": ["analogy"], "value": state["analogy"]}],
         [{"op": "set", "path": ["pairs"], "value": [{"source": "LeftFoot", "target": "LeftFoot"}]}],
+        [{"op": "set", "path": ["pairs"], "value": [{"source": "Hips", "target": "Hips", "turn": [0.0, 20.0, 0.0]}]}],
         [{"op": "remove", "path": ["recipe", "actor", 0]}],
     ]
     messages: list[dict[str, Any]] = [{"do": "edit", "label": "a", "changes": change} for change in changes]
     messages += [{"do": "drag", "seq": 1, "changes": change} for change in changes]
     messages += [
-        {"do": "hello"}, {"do": "undo"}, {"do": "redo"}, {"do": "release"}, {"do": "fresh"},
+        {"do": "neutral"}, {"do": "hello"}, {"do": "undo"}, {"do": "redo"}, {"do": "release"}, {"do": "fresh"},
         {"do": "open", "name": "sample:walk2d", "as": "source"}, {"do": "browse", "folder": "files"},
         {"do": "remember", "view": {"camera": [1, 2, 3]}}, {"do": "variants", "names": ["ik"]},
         {"do": "batch", "folder": "nowhere", "into": ""}, {"do": "batch_stop"},

@@ -9,18 +9,22 @@ from types import ModuleType
 
 import pytest
 
-CHECK = Path(__file__).resolve().parents[2] / "benchmarks" / "blender_check.py"
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+
+
+def load(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, BENCHMARKS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture(scope="module")
 def check() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("blender_check", CHECK)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["blender_check"] = module
-    spec.loader.exec_module(module)
-    return module
+    return load("blender_check")
 
 
 @pytest.fixture(scope="module")
@@ -50,3 +54,16 @@ def test_fbx_of_blender_is_read_with_any_axes_and_units(data: Path, check: Modul
     assert set(found) == set(check.EXPORTS)
     for title, off in found.items():
         assert off < 1e-4, title
+
+
+def test_fbx_files_written_here_are_read_the_same_by_ufbx_and_blender(
+    data: Path, check: ModuleType, python: str
+) -> None:
+    rows = load("fbx_readback").compare(python)
+    assert len(rows) >= 30
+    for row in rows:
+        assert row.ufbx < 5e-5, row
+        assert row.blender < 5e-5, row
+    skins = [row for row in rows if row.skin_blender == row.skin_blender]
+    assert len(skins) >= 10
+    assert max(max(row.skin_ufbx, row.skin_blender) for row in skins) < 1e-4

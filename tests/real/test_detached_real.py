@@ -80,7 +80,8 @@ def test_feet_stay_on_the_legs(data: Path, name: str, tmp_path: Path) -> None:
     assert gaps(again, RIGS[name]).max() < 0.002 * rest
     plain = retarget(source, clip.skeleton, target_motion=clip.motion)
     assert not plain.unmet, plain.result
-    assert plain.motion.skeleton is clip.skeleton
+    assert plain.motion.skeleton.names == clip.skeleton.names
+    assert np.array_equal(plain.motion.skeleton.parents, clip.skeleton.parents)
     assert gaps(plain.motion, RIGS[name]).max() < 0.002 * rest
     left = replace(plain.motion, offsets=None)
     assert gaps(left, RIGS[name]).max() > 0.05 * rest

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from understudy import fk, read
+from understudy.base.quaternion import from_axis_angle, rotate
 from understudy.figure.motion import Motion
 from understudy.figure.roles import roles
 from understudy.io import Clip
@@ -55,3 +56,12 @@ def test_the_seam_of_a_loop_is_no_worse_than_its_inner_frames(data: Path, name: 
     spread = [np.linalg.norm(places[:, None] - places[None], axis=-1) for places in (first, last)]
     assert np.abs(spread[0] - spread[1]).max() < 1e-5
     assert np.abs(first[:, 1] - last[:, 1]).max() < 1e-5
+    # Played in place, round after round, it has no pop either.
+    still, path = in_place(loop)
+    rounds = fk(still[[*range(period), *range(period), 0]]).positions
+    changes = np.linalg.norm(np.diff(rounds, n=2, axis=0), axis=-1).max(axis=1) * loop.fps
+    assert changes[period - 1] <= 1.01 * np.delete(changes, period - 1).max()
+    # The path goes on as it began, turned by what the body turns in a round.
+    steps = np.diff(path.positions, axis=0)
+    first = rotate(from_axis_angle(np.array([0.0, 1.0, 0.0]), path.headings[-1] - path.headings[0]), steps[0])
+    assert np.linalg.norm(first - steps[-1]) <= 1.1 * np.linalg.norm(np.diff(steps, axis=0), axis=1).max()

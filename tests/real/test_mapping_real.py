@@ -382,12 +382,13 @@ def test_spider_to_spider(data: Path) -> None:
 
 
 DOG_SPINE, DOG_TAIL = "Spine Spine1 Spine2 Chest", "Tail Tail1 Tail2 Tail3 Tail4"
-FOX_TAIL, HORSE_TAIL = "Tail_Base Tail_Mid Tail_Mid.001", "tail_1 tail_2 tail_3 tail_4"
+FOX_TAIL, HORSE_TAIL = "Tail_Base Tail_Mid Tail_Mid.001 Tail_End Tail_Tip", "tail_1 tail_2 tail_3 tail_4"
 # Pairs of the middle and the left, by hand, of four-legged bodies: legs, spine, neck, head and tail.
 QUADRUPEDS = {
     ("dog", "m2m_fox_animated.glb"): {
         "Hips": "Hips", DOG_SPINE: "Spine_1 Spine_2 Spine_2.001", "Neck": "Spine_3", "Neck1": "Spine_4", "Head": "Head",
-        "Jaw": "Chin Chin_Tip", DOG_TAIL: FOX_TAIL, "LeftThigh": "Back_Leg_Upper_L", "LeftShin": "Back_Leg_Lower_L",
+        "Jaw": "Chin Chin_Tip", **dict(zip(DOG_TAIL.split(), FOX_TAIL.split())),
+        "LeftThigh": "Back_Leg_Upper_L", "LeftShin": "Back_Leg_Lower_L",
         "LeftMetatarsus": "Back_Leg_Ankle_L", "LeftHindPaw": "Back_Leg_Foot_L", "LeftScapula": "Front_Leg_Shoulder_L",
         "LeftUpperArm": "Front_Leg_Upper_L", "LeftForearm LeftMetacarpus": "Front_Leg_Lower_L",
         "LeftForePaw": "Front_Leg_Ankle_L",

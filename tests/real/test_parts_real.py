@@ -78,7 +78,7 @@ BODIES = {
         "quadruped", "Hips",
         {
             "spine": "Spine_1 Spine_2 Spine_2.001", "neck": "Spine_3 Spine_4", "head": "Head",
-            "tail": "Tail_Base Tail_Mid Tail_Mid.001",
+            "tail": "Tail_Base Tail_Mid Tail_Mid.001 Tail_End Tail_Tip",
         },
         "leg: Back_Leg_Upper_L / Back_Leg_Lower_L Back_Leg_Ankle_L / Back_Leg_Foot_L",
         "leg: Front_Leg_Upper_L / Front_Leg_Lower_L / Front_Leg_Ankle_L",

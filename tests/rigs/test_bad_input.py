@@ -72,6 +72,8 @@ def test_answer_says_what_was_understood_and_what_to_do(name: str, side: str) ->
     assert re.search(r"hint:|--map|understudy map|understudy info", words), words
     if name == "one point":
         assert words.startswith("refused"), words
+    else:
+        assert re.search(rf"understood as .*`{BODIES[name]().name}` of \d+ bones", words), words
 
 
 def test_sides_that_nothing_tells_are_refused() -> None:

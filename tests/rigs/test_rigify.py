@@ -31,11 +31,6 @@ def blender() -> list[str]:
     return [program, *named[1:], *(() if is_python else ("--background", "--factory-startup", "--python"))]
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="hips is rig, head is DEF-nose, there is no spine: limbs and face hang from the rig",
-)
 def test_main_bones_of_deform_bones_alone(tmp_path: Path) -> None:
     path = tmp_path / "rigify.glb"
     subprocess.run([*blender(), str(SCRIPT), "--", str(path)], check=True, capture_output=True, timeout=300)

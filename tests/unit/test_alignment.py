@@ -261,6 +261,20 @@ def test_where_zero_is_no_pose_the_motion_tells_how_it_stands() -> None:
     assert degrees(line(one, "Hips", "Neck"), line(other, "pelvis", "neck_01")) < 3.0
 
 
+def test_a_turn_poses_a_bone_and_what_hangs_from_it() -> None:
+    """A turn is about the own axes of the target's bone, and leaves the joints below it as they are."""
+    vector = np.array([0.2, -0.5, 0.3])
+    plain, other = (align(adult_and_other(upperarm_l={"turn": tuple(s * vector)})) for s in (0.0, 1.0))
+    index = plain.correspondence.target.index
+    turned = multiply(conjugate(plain.target), other.target)
+    assert np.allclose(turned[index["upperarm_l"]], exp(vector), atol=1e-12)
+    others = [joint for name, joint in index.items() if name != "upperarm_l"]
+    assert angle(turned[others]).max() < 1e-7
+    assert np.array_equal(plain.source, other.source)
+    with pytest.raises(CorrespondenceError, match="a turn of three finite angles"):
+        pair("Hips", "Hips", turn=(0.0, np.nan, 0.0))
+
+
 def test_a_twist_turns_the_reference_pose() -> None:
     plain, other = (align(adult_and_other(lowerarm_l={"twist": twist})) for twist in (0.0, 0.8))
     joint = plain.correspondence.target.joint("lowerarm_l")

@@ -27,7 +27,7 @@ from understudy.base.quaternion import (
     unrotate,
 )
 from understudy.correspondence.alignment import Alignment, align
-from understudy.correspondence.carry import anchors, transfer_motion
+from understudy.correspondence.carry import _distribute, anchors, transfer_motion
 from understudy.correspondence.pairs import Correspondence, Pair
 from understudy.figure.contacts import Floor, scaled_places
 from understudy.figure.kinematics import fk, joint_angles, joint_rotations
@@ -625,3 +625,15 @@ def test_shoulders_stay_where_the_body_has_them(ahead: float) -> None:
     names = ["LeftArm", "RightArm"]
     shoulders = [fk(m).points(names)[0] - fk(m).points(["Neck"])[0] for m in (result, stand)]
     assert np.abs(shoulders[0] - shoulders[1]).max() < 0.005
+
+
+def test_halves_of_a_bone_do_not_flip_where_its_twist_passes_half_a_turn() -> None:
+    """A captured thigh may be twisted by half a turn: the halves of the target's thigh share that, always alike."""
+    angles = np.radians(np.linspace(150.0, 210.0, 61))
+    axis = np.array([0.0, -1.0, 0.0])
+    twisted = from_axis_angle(axis, (angles + np.pi) % (2.0 * np.pi) - np.pi)
+    upper, lower = _distribute(identity(61), [twisted], 2, axis)
+    for half in (upper, lower):
+        steps = np.abs(np.einsum("fi,fi->f", half[1:], half[:-1]))
+        assert np.degrees(2.0 * np.arccos(np.minimum(steps, 1.0))).max() < 1.1
+    assert np.allclose(np.abs(np.einsum("fi,fi->f", lower, twisted)), 1.0)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.base.quaternion import between, conjugate, multiply
+from understudy.base.quaternion import between, conjugate, exp, log, multiply
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import height
 from understudy.figure.motion import Motion
@@ -18,8 +18,9 @@ from understudy.figure.skin import Mesh, rest_pose
 from understudy.figure.solid import solid_body
 from understudy.figure.surface import body_parts, capsules, joined_parts, surface
 from understudy.io.clip import Clip
-from understudy.retarget.clearance import MAX_SKIN_DEPTH_HEIGHTS, _Body, _Limb, _near_probes, keep_clear
+from understudy.retarget.clearance import MAX_SKIN_DEPTH_HEIGHTS, _Body, _View, keep_clear
 from understudy.retarget.driver import retarget
+from understudy.retarget.limb_turns import Limb
 from understudy.retarget.plan import Options
 from understudy.samples import skin
 
@@ -123,25 +124,59 @@ def test_hands_keep_their_rotations_in_the_world() -> None:
 def test_depths_change_with_the_turns_as_their_gradients_say(side: str) -> None:
     """The derivative contract: gradients of depths are their finite differences, for turns and for the bend."""
     start = in_the_belly()
+    pose = fk(start)
     body = _Body(
-        motion=start, rate=30.0, solid=solid_body(start.skeleton), tolerance=0.0, allowed={},
+        size=height(start.skeleton), rate=30.0, solid=solid_body(start.skeleton), tolerance=0.0, allowed={},
         joined=joined_parts(start.skeleton),
     )  # fmt: skip
-    limb, pose = _Limb.of(body, "arm", side), fk(start)
+    limb = Limb.of(start.skeleton, pose, "arm", side)
+    evaluate = _View(
+        body=body, limb=limb, start=pose, pose=pose, share=1.0, touches=None, wrists={}
+    ).evaluator()  # fmt: skip
     zero, step = np.zeros((60, 4)), 1e-5
-    rows = _near_probes(body, limb, pose, zero, 1.0, None)
+    rows = evaluate(limb.turned(zero))
+    assert len(rows.values) > 100
+    compared = 0
     for axis in range(4):
         ahead, behind = zero.copy(), zero.copy()
         ahead[:, axis], behind[:, axis] = step, -step
-        there, back = (_near_probes(body, limb, pose, turn, 1.0, rows.selection) for turn in (ahead, behind))
-        if not len(there.depths) == len(back.depths) == len(rows.depths):
+        there, back = (evaluate(limb.turned(turn)) for turn in (ahead, behind))
+        if not len(there.values) == len(back.values) == len(rows.values):
             continue
-        outside = rows.depths < 0.0
-        change = (back.depths - there.depths)[outside] / (2.0 * step)
+        outside = rows.values < 0.0
+        change = (back.values - there.values)[outside] / (2.0 * step)
         wrong = np.abs(change - rows.gradients[outside, axis])
         # The field is linear between the places of its grid, so that its slope jumps there.
         assert np.median(wrong) < 0.05
         assert np.mean(wrong < 0.15) > 0.9
+        compared += 1
+    assert compared
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.5])
+def test_an_arm_turns_no_further_than_it_must(factor: float) -> None:
+    """Of the turns that take the hand out of the belly, the least: half of them leave it in."""
+    source, start = standing(), in_the_belly()
+    moved = cleared(source, start)
+    arm = [roles(start.skeleton)[f"left_{part}"] for part in ("upper_arm", "lower_arm")]
+    rotations = start.rotations.copy()
+    share = 0.5 * factor
+    for joint in arm:
+        turn = multiply(conjugate(start.rotations[:, joint]), moved.rotations[:, joint])
+        turn *= np.where(turn[:, :1] < 0.0, -1.0, 1.0)
+        rotations[:, joint] = multiply(start.rotations[:, joint], exp(share * log(turn)))
+    left, full = (depth(motion, "left", "trunk").max() for motion in (replace(start, rotations=rotations), moved))
+    assert left > full + 0.002
+
+
+def test_an_elbow_does_not_bend_back() -> None:
+    start = in_the_belly()
+    pose = fk(start)
+    limb = Limb.of(start.skeleton, pose, "arm", "left")
+    back = np.zeros((60, 4))
+    back[:, 3] = -limb.bend - 0.3
+    assert limb.turned(back).bend_residuals().values.max() > 0.2
+    assert limb.turned(0.0 * back).bend_residuals().values.max() <= 1e-9
 
 
 def test_it_can_be_turned_off() -> None:

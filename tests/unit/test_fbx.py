@@ -14,7 +14,7 @@ import pytest
 
 from understudy import samples
 from understudy.base.errors import FileError, MissingPackageError, UnderstudyError, UnknownNameError
-from understudy.base.quaternion import angle_between, exp, from_axis_angle, multiply
+from understudy.base.quaternion import angle_between, exp, from_axis_angle, multiply, rotate
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
@@ -22,8 +22,10 @@ from understudy.figure.skin import BlendShape, Look, Material, Mesh, skinned
 from understudy.io import child, formats, read, write
 from understudy.io.clip import Clip, ReadOptions
 from understudy.io.fbx import document, transforms
+from understudy.io.fbx.writer import FIRST_NUMBER
 from understudy.io.gltf.writer import bone_mesh
 from understudy.io.look import read_image
+from understudy.retarget.root_motion import with_root_motion
 
 pytest.importorskip("ufbx")
 
@@ -536,6 +538,21 @@ def test_axes_of_a_new_file_can_be_chosen(tmp_path: Path, up: str) -> None:
     assert np.abs(fk(back.motion).positions - fk(motion).positions).max() < 2e-6
 
 
+@pytest.mark.parametrize("up", ["Y", "Z"])
+def test_a_root_below_moving_hips_has_its_z_axis_up(tmp_path: Path, up: str) -> None:
+    # Blender takes a bone that its parent's Y axis points at for joined to it, and leaves its translations out.
+    walk = samples.motion("walk").motion[:20]
+    clip, _, _ = with_root_motion(Clip(skeleton=walk.skeleton, motion=walk, meshes=(bone_mesh(walk.skeleton),)))
+    assert clip.motion is not None
+    write(clip, tmp_path / "out.fbx", up=up)
+    back = read(tmp_path / "out.fbx")
+    assert back.motion is not None
+    assert np.abs(fk(back.motion).positions - fk(clip.motion).positions).max() < 2e-6
+    assert np.abs(skinned(back.meshes[0], back.motion) - skinned(clip.meshes[0], clip.motion)).max() < 5e-6
+    assert np.allclose(rotate(back.skeleton.rest[0], Z), Y, atol=1e-6)
+    assert angle_between(fk(back.motion).rotations[:, 1:], fk(clip.motion).rotations[:, 1:]).max() < 1e-5
+
+
 def test_an_animation_of_the_same_name_is_replaced_and_its_other_curves_kept(tmp_path: Path) -> None:
     scene = Scene()
     _, knee, _ = leg(scene)
@@ -549,6 +566,26 @@ def test_an_animation_of_the_same_name_is_replaced_and_its_other_curves_kept(tmp
     assert text.count("AnimationStack:") == 1
     # Seven curves of three axes: rotations of three joints, places of the hip; and the prop's.
     assert text.count("AnimationCurve:") == 4 * 3 + 1
+
+
+def test_what_other_animations_move_is_held_in_the_new_one(tmp_path: Path) -> None:
+    scene = Scene()
+    cart = scene.node("Cart", sub="Null", Lcl_Translation=(3, 0, 0))
+    hip = scene.node("Hip", cart, Lcl_Translation=(0, 100, 0))
+    knee = scene.node("Knee", hip, Lcl_Translation=(0, -50, 0))
+    roll = {
+        (cart, "Lcl Translation", "X"): {0.0: 3.0, 1.0: 100.0}, (cart, "Lcl Rotation", "Y"): {0.0: 0.0, 1.0: 90.0},
+        (knee, "Lcl Translation", "Y"): {0.0: -50.0, 1.0: -60.0}, (knee, "Lcl Scaling", "X"): {0.0: 1.0, 1.0: 2.0},
+    }  # fmt: skip
+    scene.stack("roll", 1.0, roll)
+    clip = scene.read()
+    write_and_read(clip, swing(clip.skeleton), tmp_path / "out.fbx")
+    links = document.parse((tmp_path / "out.fbx").read_bytes()).top("Connections")
+    assert links is not None
+    ends = [[item.value(place) for place in (1, 2, 3)] for item in links.all("C")]
+    new = {below for below, above, _ in ends if above in (cart, hip, knee) and below > FIRST_NUMBER}
+    moved = {(above, prop) for below, above, prop in ends if below in new}
+    assert moved >= {(node, prop) for node, prop, _ in roll}
 
 
 def scaled_leg(knee_scales: dict[float, float]) -> Scene:

@@ -9,7 +9,9 @@ from understudy import samples
 from understudy.base.quaternion import Array
 from understudy.base.splines import Knots, every_frame
 from understudy.constraints.base import PointRef
+from understudy.constraints.joint_range import JointRange
 from understudy.constraints.place import Place
+from understudy.constraints.pose import FixedPose
 from understudy.constraints.same_place import SamePlace
 from understudy.figure.contacts import Contact, find_creeps
 from understudy.figure.kinematics import fk
@@ -17,6 +19,7 @@ from understudy.figure.limbs import limb_joints
 from understudy.figure.motion import Motion, rest_motion
 from understudy.retarget.driver import retarget
 from understudy.solve.problem import Actor, Problem
+from understudy.solve.solvers import dual
 from understudy.solve.solvers.dual import (
     Curves,
     FactoredGroup,
@@ -26,11 +29,11 @@ from understudy.solve.solvers.dual import (
     keys_of_forces,
 )
 from understudy.solve.solvers.limbs import (
-    TRUNK_COST,
     HeldLimbs,
     LimbProblem,
     agreeing_shifts,
     faded,
+    split_by_part,
     stretch_of_tilted_foot,
 )
 from understudy.solve.solvers.newton import NEGLIGIBLE_PULL, Keys, LinearizedStep
@@ -118,9 +121,9 @@ def test_few_residuals_get_the_same_forces_from_a_small_dense_matrix(
     jacobian, compliance, residuals = rng.normal(size=(9, 12)), rng.uniform(1e-3, 1e-2, 9), rng.normal(size=9)
     excluded = np.arange(9) == 4
     factored = FactoredKeys.of(pattern, jacobian, compliance, 0.5, excluded)
-    assert factored.groups[0]._prefers_forces
+    assert factored.groups[0].prefers_forces
     by_forces = factored.forces(residuals)
-    monkeypatch.setattr(FactoredGroup, "_prefers_forces", False)
+    monkeypatch.setattr(FactoredGroup, "prefers_forces", False)
     by_keys = FactoredKeys.of(pattern, jacobian, compliance, 0.5, excluded).forces(residuals)
     assert by_forces[4] == 0.0
     assert np.allclose(by_forces, by_keys, rtol=1e-9)
@@ -134,11 +137,35 @@ def test_coordinates_that_only_excluded_residuals_move_take_no_part() -> None:
     jacobian = rng.normal(size=(6, 5))
     jacobian[:3, 2:] = 0.0
     first = FactoredKeys.of(pattern, jacobian, np.full(6, 1e-3), 0.0, np.arange(6) >= 3)
-    assert first.groups[0].jacobian.shape == (3, 2)
+    assert first.groups[0].jacobian.shape == (6, 2)
     second = FactoredKeys.of(pattern, jacobian, np.full(6, 1e-3), 0.0, np.zeros(6, bool), first)
     assert second.groups[0].jacobian.shape == (6, 5)
     again = FactoredKeys.of(pattern, jacobian, np.full(6, 1e-3), 0.0, np.zeros(6, bool), second)
     assert again.groups[0] is second.groups[0]
+
+
+@pytest.mark.parametrize("spacing", [None, 0.05])
+def test_a_factor_is_renewed_only_near_the_residuals_that_change(
+    spacing: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(8)
+    times = np.linspace(0.0, 60.0, 3601)
+    basis = every_frame(times) if spacing is None else Knots.uniform(60.0, spacing).basis(times)
+    curves = Curves(bases=(basis,), groups=(np.arange(4),), cost=rng.uniform(0.5, 2.0, 4), roughness=2000.0)
+    at = np.sort(rng.integers(0, 3601, 6000))
+    pattern = Pattern(times=at, previous=np.full(6000, -1), is_residual=np.ones(6000, bool), curves=curves)
+    jacobian, compliance, residuals = rng.normal(size=(6000, 4)), rng.uniform(1e-6, 1e-5, 6000), rng.normal(size=6000)
+    excluded, changed = rng.random(6000) < 0.3, np.zeros(6000, bool)
+    changed[[0, 1, 2700, 2702, 2750, 5998]] = True
+    factored = FactoredKeys.of(pattern, jacobian, compliance, 0.0, excluded)
+    factored.forces(residuals)
+    sizes: list[int] = []
+    factor = dual.cholesky_factor
+    monkeypatch.setattr(dual, "cholesky_factor", lambda band: sizes.append(len(band)) or factor(band))
+    renewed = FactoredKeys.of(pattern, jacobian, compliance, 0.0, excluded ^ changed, factored).forces(residuals)
+    assert 0 < sum(sizes) < 0.5 * 4 * basis.num_keys
+    fresh = FactoredKeys.of(pattern, jacobian, compliance, 0.0, excluded ^ changed).forces(residuals)
+    assert np.abs(renewed - fresh).max() < 1e-6 * np.abs(fresh).max()
 
 
 @pytest.mark.parametrize("hold", [-np.inf, 0.5])
@@ -275,8 +302,28 @@ def test_a_constraint_that_no_limb_can_meet_moves_the_trunk() -> None:
     motion = walk()
     goal = Place(point=PointRef(point="Hips"), target=motion.root[45] + [0.05, 0.0, 0.0], start=1.4, end=1.6)
     problem = Problem(actors=(Actor(motion=motion),), constraints=(goal,))
+    assert split_by_part(problem, (0,)) == ((0,), ())
+    assert Spacetime().solve(problem).unmet == ()
+
+
+def test_limbs_do_not_feel_what_only_the_trunk_can_meet() -> None:
+    """A limit of the spine beside a hand that is held: every limb is still solved by itself."""
+    motion = walk()
+    limit = JointRange(joint="Spine", axes=np.eye(3), ranges=np.tile([-0.1, 0.1], (3, 1)))
+    problem = Problem(actors=(Actor(motion=motion),), constraints=(hand_up(), limit))
+    assert split_by_part(problem, (0, 1)) == ((1,), (0,))
     limb = LimbProblem.of(problem, problem.bodies, (0,), final=True)
-    assert limb.weights.tolist()[0] == TRUNK_COST
+    trunk = LimbProblem.of(problem, problem.bodies, (1,), final=True, trunk=True)
+    assert limb.problem.bodies[0].num_shifts == 0
+    assert trunk.problem.bodies[0].num_shifts == 3
+    assert len(limb.problem.metric) + len(trunk.problem.metric) == len(problem.metric)
+
+
+def test_a_pose_of_trunk_and_limbs_is_met_by_both() -> None:
+    motion = walk()
+    pose = FixedPose(posed=("Spine", "LeftArm"), rotations=motion.rotations[40, [1, 2]], instants=(1.0,))
+    problem = Problem(actors=(Actor(motion=motion),), constraints=(pose,))
+    assert split_by_part(problem, (0,)) == ((0,), (0,))
     assert Spacetime().solve(problem).unmet == ()
 
 

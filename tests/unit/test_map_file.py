@@ -31,7 +31,7 @@ def hand_made() -> Correspondence:
             Pair(source=("Hips",), target=("Hips",), confidence=0.123456789, reason='said "so"\nby hand \\ # x'),
             Pair(source=("LowerBack", "Spine"), target=("Spine", "Spine1", "Spine2"), align="stance"),
             Pair(source=("LeftUpLeg", "RightUpLeg"), target=("Tail",), twist=math.radians(-37.5), align="direction"),
-            Pair(source=("Head",), target=("Head",), twist=0.1),
+            Pair(source=("Head",), target=("Head",), twist=0.1, turn=(0.1, -1.0 / 3.0, math.radians(20.0))),
         ),
         points=(PointPair(source="HeadTop", target="Nose"), PointPair(source="LeftHand", target="LeftForeToe")),
     )

@@ -283,6 +283,27 @@ class TestSimilarity:
         assert value(report, "similarity", "end_shift") < 1e-9
 
 
+class TestLimbDirection:
+    @pytest.mark.parametrize("degrees", [4.0, 20.0])
+    def test_one_bone_of_eight_is_turned(self, degrees: float) -> None:
+        clean = scene("walk").motion
+        hand = clean.skeleton.offsets[clean.skeleton.joint("LeftHand")]
+        across = np.cross(hand, [0.3, 1.0, 0.2])
+        bad = turned(clean, "LeftForeArm", from_axis_angle(across / np.linalg.norm(across), np.radians(degrees)))
+        report = evaluate(bad, clean)
+        assert value(report, "limb_direction", "worst") == pytest.approx(degrees, rel=1e-6)
+        assert value(report, "limb_direction", "mean") == pytest.approx(degrees / 8.0, rel=1e-6)
+        assert "left lower arm most" in report["limb_direction"].words
+
+    @pytest.mark.parametrize(("degrees", "verdict"), [(0.0, "good"), (15.0, "noticeable"), (40.0, "bad")])
+    def test_limbs_that_point_elsewhere_are_no_good_result(self, degrees: float, verdict: str) -> None:
+        clean = scene("walk").motion
+        bad = clean
+        for joint in ("LeftArm", "RightArm", "LeftUpLeg", "RightUpLeg"):
+            bad = turned(bad, joint, from_axis_angle([1.0, 0.0, 0.0], np.radians(degrees)))
+        assert str(evaluate(bad, clean)["limb_direction"].verdict) == verdict
+
+
 class TestContactTiming:
     def test_late_by_a_tenth_of_a_second(self) -> None:
         clean = scene("walk").motion

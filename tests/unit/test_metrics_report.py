@@ -146,7 +146,7 @@ def test_a_report_and_a_retarget_are_guarded_alike() -> None:
 
 def test_every_metric_is_found_and_complete() -> None:
     assert set(metrics()) == {
-        "balance", "contact_timing", "floor", "foot_skate", "goal", "joint_limit", "path_jerk", "pop",
+        "balance", "contact_timing", "floor", "foot_skate", "goal", "joint_limit", "limb_direction", "path_jerk", "pop",
         "physics", "self_penetration", "similarity", "smoothness", "standing", "tracking",
     }  # fmt: skip
     source = walk()

@@ -261,6 +261,20 @@ def test_feet_that_are_turned_over_are_turned_back(side: str, frames: slice) -> 
     assert notes == [f"`{side}Foot` is turned over about its own bone for {seconds:.2f} s: it is turned back"]
 
 
+def test_a_foot_that_rolls_over_slowly_is_turned_back() -> None:
+    """A captured foot may roll over while it is in line with the shin: its sole ends up above it."""
+    walk = samples.motion("walk").actors["adult"]
+    foot, toe = walk.skeleton.joint("LeftFoot"), walk.skeleton.joint("LeftToeBase")
+    bone = walk.skeleton.offsets[toe] / np.linalg.norm(walk.skeleton.offsets[toe])
+    rolled, rotations = np.clip(np.linspace(-1.0, 2.0, walk.num_frames), 0.0, 1.0) * np.pi, walk.rotations.copy()
+    rotations[:, foot] = multiply(rotations[:, foot], from_axis_angle(bone, rolled))
+    mended, notes = turn_feet_back(replace(walk, rotations=rotations))
+    apart = angle_between(mended.rotations, walk.rotations).max(axis=1)
+    assert apart[(rolled == 0.0) | (rolled == np.pi)].max() < 1e-6
+    assert apart.max() < np.radians(75.0)
+    assert len(notes) == 1
+
+
 @pytest.mark.parametrize("name", ["walk", "run", "squat", "skip"])
 def test_feet_that_are_as_they_should_be_are_left_alone(name: str) -> None:
     motion = samples.motion(name).actors["adult"]

@@ -25,6 +25,7 @@ from understudy.solve.solvers.newton import (
     StepPattern,
     active_rows,
     constraint_weights,
+    penalty,
 )
 
 STIFF = 1e3
@@ -154,3 +155,36 @@ def test_completing_an_evaluation_gives_what_measuring_all_gives() -> None:
     np.testing.assert_allclose(found.flat_violation, whole.flat_violation, atol=1e-12)
     relations = [target.constraint.relation for target in found.sample.targets]
     assert relations == [Relation.EQUAL, Relation.EQUAL, Relation.AT_MOST, Relation.AT_MOST]
+
+
+def test_a_constraint_is_evaluated_at_shared_frames_and_at_its_own_ends() -> None:
+    """Not where another one begins or ends. Near an end a shared frame counts less."""
+    first = Place(point=PointRef(point="LeftHand"), target=np.zeros(3), start=0.5, end=1.5)
+    second = Place(point=PointRef(point="Head"), target=np.zeros(3), start=0.95, end=1.25)
+    problem = Problem(actors=(Actor(motion=walk()),), constraints=(first, second))
+    shared = np.arange(0, walk().num_frames, 20)
+    sample = ProblemAtFrames(
+        problem=problem,
+        bodies=problem.bodies,
+        frames=np.unique(np.concatenate([shared, [30, 57, 75, 90]])),
+        shared_frames=shared,
+    )
+    assert sample.frames[sample.frame_indices[0]].tolist() == [30, 40, 60, 80, 90]
+    assert sample.frames[sample.frame_indices[1]].tolist() == [57, 60, 75]
+    assert sample.frame_weights is not None
+    np.testing.assert_allclose(sample.frame_weights[0], [1.0, 0.5, 1.0, 0.5, 1.0])
+    np.testing.assert_allclose(sample.frame_weights[1], [1.0, 3 / 20, 1.0])
+    weights = sample.measure().weights
+    np.testing.assert_allclose(weights, [*(3 * [1.0, 0.5, 1.0, 0.5, 1.0]), *(3 * [1.0, 3 / 20, 1.0])])
+
+
+def test_the_merit_of_a_free_place_is_that_of_its_weighted_mean() -> None:
+    plant = SamePlace(point=PointRef(point="LeftHand"), start=0.5, end=1.5)
+    problem = Problem(actors=(Actor(motion=walk()),), constraints=(plant,))
+    shared = np.arange(0, walk().num_frames, 25)
+    frames = np.unique(np.concatenate([shared, [30, 90]]))
+    sample = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=frames, shared_frames=shared)
+    evaluation = sample.measure()
+    values, weights = evaluation.rows[0].values, evaluation.weights[: len(sample.frame_indices[0])]
+    least = sum(float(weights @ (column - weights @ column / weights.sum()) ** 2) for column in np.asarray(values).T)
+    assert penalty(evaluation, np.array([2.0])) == pytest.approx(least)

@@ -297,6 +297,21 @@ def test_the_player_is_given_the_figure_as_it_moves(walk: Motion) -> None:
     assert max(max(stroke[:2]) for stroke in figure["strokes"]) < figure["nodes"]
 
 
+def test_the_player_looks_at_the_middle_of_a_body_whose_root_lies_on_the_floor(walk: Motion) -> None:
+    """A joint at the floor above the hips, as rigs of engines have it."""
+    skeleton, height = walk.skeleton, walk.root[:, 1].mean()
+    floored = Skeleton(
+        names=("floor", *skeleton.names),
+        parents=np.concatenate([[-1], skeleton.parents + 1]),
+        offsets=np.concatenate([np.zeros((1, 3)), [[0.0, height, 0.0]], skeleton.offsets[1:]]),
+    )
+    rotations = np.concatenate([np.tile([1.0, 0.0, 0.0, 0.0], (walk.num_frames, 1, 1)), walk.rotations], axis=1)
+    on_floor = Motion(skeleton=floored, fps=walk.fps, root=walk.root - [0.0, height, 0.0], rotations=rotations)
+    plain, moved = (player_data([show(motion, "walk", 0)])["figures"][0] for motion in (walk, on_floor))
+    assert moved["rise"] - plain["rise"] == pytest.approx(height, abs=0.05)
+    assert 0.3 < moved["rise"] / plain["size"] < 0.7
+
+
 def test_long_and_fast_clips_keep_fewer_frames_and_their_last() -> None:
     fast = samples.motion("walk", seconds=2.0, fps=240.0).motion
     figure = player_data([show(fast, "fast", 0)])["figures"][0]

@@ -129,7 +129,7 @@ def test_wheel_from_sdist_has_the_page_and_needs_no_node(tmp_path: Path, no_node
         assert pages(wheel.namelist()) == pages([name for name in names if "." in name.rpartition("/")[2]])
         bundle = {name: wheel.read(name) for name in wheel.namelist() if PAGE in name}
         assert not [name for name in wheel.namelist() if name.startswith("papers/")]
-    assert sum(len(gzip.compress(content)) for content in bundle.values()) < 1.5 * MEGABYTE
+    assert sum(len(gzip.compress(content)) for content in bundle.values()) < 400_000
     # Scripts and styles come from files only: the server forbids all others.
     index = bundle[f"{PAGE}index.html"].decode()
     assert '<script type="module" crossorigin src="./assets/' in index

@@ -16,7 +16,7 @@ from understudy import samples
 from understudy.base.consent import ConsentError, asking, trust_all
 from understudy.base.errors import FileError, UnderstudyError
 from understudy.base.fields import FieldError
-from understudy.base.quaternion import rotate
+from understudy.base.quaternion import angle_between, rotate
 from understudy.correspondence.pairs import CorrespondenceError
 from understudy.figure.kinematics import fk
 from understudy.figure.skin import Look, Material, Mesh, binds_of_rest, skinned
@@ -351,6 +351,26 @@ def test_another_structure_is_matched_and_can_be_matched_by_hand(shop: DocumentS
     assert not np.allclose(one.motions_made[0].rotations, turned.motions_made[0].rotations, atol=0.1)
 
 
+def test_a_posed_neutral_pose_is_shown_and_performed(shop: DocumentSolver, base: Path) -> None:
+    """A hand that is turned by 40 degrees where both stand alike is turned by 40 degrees in every frame."""
+    wanted = document({"source": "sample:walk", "target": "sample:other"})
+    pairs = shop.suggest_pairs(wanted, base)
+    names = [joint["name"] for joint in shop.view(wanted, base)["bodies"][1]["joints"]]
+    head = next(pair["target"] for pair in pairs if pair["source"] == "Head")
+    posed = [{**pair, "turn": [0.0, 40.0, 0.0]} if pair["target"] == head else pair for pair in pairs]
+    plain, turned = ({**wanted, "pairs": each} for each in (pairs, posed))
+    seen = [shop.neutral(each, base) for each in (plain, turned)]
+    assert [body["which"] for body in seen[0]] == ["source", "result"]
+    assert seen[0][0] == seen[1][0], "the source stays as it is"
+    rotations = [np.array(each[1]["rotations"]).reshape(-1, 4)[names.index(head)] for each in seen]
+    assert np.degrees(angle_between(*rotations)) == pytest.approx(40.0, abs=1e-3)
+    assert min(np.array(seen[0][1]["positions"])[1::3]) == pytest.approx(0.0, abs=1e-6)
+    before, after = (solved(shop, each, base).motions_made[0] for each in (plain, turned))
+    index = before.skeleton.index[head]
+    apart = np.degrees(angle_between(fk(before).rotations[:, index], fk(after).rotations[:, index]))
+    assert np.allclose(apart, 40.0, atol=1.5)
+
+
 def _names(bones: str | list[str]) -> list[str]:
     return [bones] if isinstance(bones, str) else bones
 
@@ -361,6 +381,8 @@ def _names(bones: str | list[str]) -> list[str]:
         ({"source": "Hips", "target": "Nose"}, ("pairs", 0, "target"), "the target has no bone `Nose`"),
         ({"source": [], "target": "Hips"}, ("pairs", 0, "source"), "expected a bone of the source"),
         ({"source": "Hips", "target": "Hips", "twist": "much"}, ("pairs", 0, "twist"), "expected a number"),
+        ({"source": "Hips", "target": "Hips", "turn": [1.0, "a", 0.0]}, ("pairs", 0, "turn"), "expected a number"),
+        ({"source": "Hips", "target": "Hips", "turn": [1.0]}, ("pairs", 0), "three finite angles"),
         ({"source": "Hips", "target": "Hips", "twst": 1}, ("pairs", 0, "twst"), "there is no key `twst`"),
         ({"source": "Hips", "target": "Hips", "align": "up"}, ("pairs", 0), "expected alignment"),
         ("Hips", ("pairs", 0), "expected a pair"),
@@ -414,6 +436,13 @@ def test_quality_tells_where_to_look(walk: RetargetResult) -> None:
         for curve in row["curves"]:
             assert len(curve["values"]) == len(shown_frames(walk.motions_made[0]))
     assert table["faults"] == []
+
+
+def test_advice_is_about_the_page_and_not_about_the_command_line(shop: DocumentSolver, base: Path) -> None:
+    walk = solved(shop, document({"source": "sample:walk", "target": "sample:giant"}), base)
+    hints = [each["hint"] for each in walk.quality("result")["measurements"]] + walk.result()["warnings"]
+    assert any("timeline" in hint or "Inspector" in hint for hint in hints)
+    assert not any("--" in hint or "understudy recipe" in hint for hint in hints)
 
 
 def test_other_ways_to_solve_show_their_faults(shop: DocumentSolver, base: Path) -> None:

@@ -133,11 +133,14 @@ function Status() {
   const faults = (outcome?.faults.length ?? 0) > 0;
   const troubled =
     faults || (outcome?.conflicts.length ?? 0) > 0 || (outcome?.tracks.some((track) => !track.met) ?? false);
+  const graded = /^verdict: (noticeable|bad)/.exec(outcome?.text ?? "")?.[1];
   const [sign, tone, word] = faults
     ? ["✕", "bad", "Failed"]
     : troubled
       ? ["!", "warn", "Not all met"]
-      : ["✓", "good", "Solved"];
+      : graded
+        ? ["!", "warn", "Solved, with defects"]
+        : ["✓", "good", "Solved"];
   const peopled = (state.value?.bodies.length ?? 0) > 0;
   const words = busy ? text : outcome?.text || (peopled ? "Not solved yet" : "Open a motion to begin");
   const all = [words, ...(outcome?.faults ?? []), ...(outcome?.conflicts ?? []), ...(outcome?.warnings ?? [])].join(

@@ -47,7 +47,7 @@ export const KEYS: Key[] = [
   {
     keys: [],
     shown: ["Alt ←", "→", "↑", "↓"],
-    about: "move what is chosen 1 cm in the picture (Shift: 5 cm)",
+    about: "move what is chosen 1 cm in the picture (Shift: 5 cm); turn a bone of the neutral pose 2° (Shift: 10°)",
     group: "Stage",
     act: null,
   },

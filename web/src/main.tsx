@@ -20,6 +20,8 @@ window.understudy = {
   screen: (which: string, joint: string) => stage.now?.onPage(which, joint) ?? null,
   /** Pictures of the stage drawn since the page was opened. */
   drawn: () => stage.now?.drawn ?? 0,
+  /** The arrow or ring of a handle that is under the pointer; null: none. */
+  grip: () => stage.now?.grips.controls.axis ?? null,
 };
 start();
 render(<App />, document.getElementById("studio") as HTMLElement);

@@ -79,6 +79,8 @@ export interface Pair {
   align?: "direction" | "stance";
   /** Degrees. */
   twist?: number;
+  /** Degrees about the own axes of the target's first bone: a rotation vector. */
+  turn?: Vector;
 }
 export interface TransitionChoice {
   /** Files or samples, as an actor's source; empty while none is chosen. */
@@ -137,6 +139,8 @@ export interface Commands {
   detect: [Record<string, never>, null];
   /** Take the suggested bone pairs into the document, to be edited. */
   suggest: [Record<string, never>, null];
+  /** The poses in which source and target of the first actor count as the same; none in other modes. */
+  neutral: [Record<string, never>, Pose[]];
   /** Solve other ways beside the result: "2", "4", "8" (frames at 30 Hz between keys), "ik", "ik_lowpass", "naive". */
   variants: [{ names: string[] }, null];
   /** Files below a folder the server has open ("" lists the open folders), and samples. */
@@ -164,6 +168,13 @@ export interface Commands {
   remember: [{ view: { [key: string]: Json } }, null];
   /** Consent to run the function whose file has this digest, as `Trouble.consent` showed it. */
   trust: [{ digest: string }, null];
+}
+
+/** A body in one pose: places of joints and ends (x, y, z), orientations of joints (x, y, z, w), one after the other. */
+export interface Pose {
+  which: string;
+  positions: number[];
+  rotations: number[];
 }
 
 export interface Listing {

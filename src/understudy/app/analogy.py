@@ -9,8 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from understudy.app.options import json_option, verbose_option
-from understudy.app.output import Progress, check_output, fold_notes, note, paint_verdict, print_json
+from understudy.app.options import force_option, json_option
+from understudy.app.output import (
+    Progress,
+    check_output,
+    fold_notes,
+    note,
+    paint_verdict,
+    print_json,
+    refuse_overwriting,
+)
 
 if TYPE_CHECKING:
     from understudy.analogy.result import Analogy
@@ -110,7 +118,7 @@ class TempoChoice(click.ParamType):
 @click.option("--b-unit", help="Unit of B's files.")
 @click.option("--picture", metavar="FILE", help="Draw both bodies with matched markers in the same colour.")
 @click.option("--report", metavar="FILE", help="Also write the report, as JSON or text by the suffix.")
-@verbose_option
+@force_option
 @json_option
 def analogy(**arguments: Any) -> None:
     """Transfer A_NEW to B by analogy: A_EXAMPLE and B_EXAMPLE show the same behaviour of A and of B.
@@ -124,6 +132,8 @@ def analogy(**arguments: Any) -> None:
 
     for file in (arguments["output"], arguments["report"], arguments["picture"]):
         check_output(file, motion=file == arguments["output"])
+    inputs = [arguments[name] for name in ("a_example", "b_example", "a_new")]
+    refuse_overwriting(arguments["output"], inputs, force=arguments["force"])
     if arguments["picture"] and Path(arguments["picture"]).suffix.lower() not in (".png", ".svg"):
         raise click.UsageError(f"Pictures are written as .png or .svg; got `{arguments['picture']}`.")
     if arguments["components"] is not None and arguments["energy"] is not None:
@@ -155,7 +165,7 @@ def analogy(**arguments: Any) -> None:
         write_report(
             arguments["report"], data, [arguments["output"], *report.lines(), result.report(), *result.warnings]
         )
-    note(fold_notes([*notes, *result.notes], verbose=arguments["verbose"]))
+    note(fold_notes([*notes, *result.notes]))
     note(not_kept, "not kept")
     if arguments["as_json"]:
         print_json(data)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import understudy
+from understudy.app.options import complete_files
 from understudy.app.output import print_usage_error, warn_style
 from understudy.base.errors import OptionError, UnderstudyError, UnknownNameError, nearest_names
 from understudy.base.plugins import scan
@@ -45,6 +46,8 @@ class Commands(click.Group):
         if not cmd_name.isidentifier() or find_spec(f"{PACKAGE}.{cmd_name}") is None:
             return None
         command: click.Command | None = getattr(import_module(f"{PACKAGE}.{cmd_name}"), "COMMAND", None)
+        if command is not None:
+            complete_files(command)
         return command
 
     def resolve_command(

@@ -14,15 +14,25 @@ from understudy.app.game import (
     write_path_beside,
     writing_options,
 )
-from understudy.app.options import FrameRange, force_option, json_option, reading_options, robot_options
+from understudy.app.options import (
+    FrameRange,
+    force_option,
+    json_option,
+    reading_options,
+    robot_options,
+    stdin_option,
+    stdout_option,
+)
 from understudy.app.output import (
     STANDARD_STREAM,
     count_of,
+    foresee_losses,
     input_file,
     note,
     output_file,
     print_json,
     refuse_overwriting,
+    refuse_stream_with,
 )
 
 if TYPE_CHECKING:
@@ -43,8 +53,8 @@ if TYPE_CHECKING:
 @click.option("--to-up", help="Up axis of the output [the input's].")
 @robot_options
 @game_options
-@click.option("--from", "stdin_kind", metavar="FORMAT", help="Format of stdin, if IN is `-`.")
-@click.option("--to", "stdout_kind", metavar="FORMAT", help="Format of stdout, if OUT is `-`.")
+@stdin_option("IN")
+@stdout_option
 @force_option
 @json_option
 def convert(source: str, target: str, as_json: bool, **arguments: Any) -> None:
@@ -53,14 +63,13 @@ def convert(source: str, target: str, as_json: bool, **arguments: Any) -> None:
     A file that is written in its own format keeps its unit, axes, Euler orders and names.
     """
     refuse_overwriting(target, [source], force=arguments["force"])
+    refuse_stream_with(target, as_json=as_json, in_place=arguments["in_place"])
     with input_file(source, arguments["stdin_kind"]) as file, output_file(target, arguments["stdout_kind"]) as out:
         data, notes = convert_file(file, out, arguments)
     note(notes)
     note(data["left_out"], "left out")
     note(data["not_kept"], "not kept")
     if as_json:
-        if target == STANDARD_STREAM:
-            raise click.UsageError("Expected --json or `-` as OUT, got both: each needs stdout.")
         size = {key: data[key] for key in ("frames", "fps")}
         left = {"notes": [*notes, *data["left_out"]], "not_kept": data["not_kept"]}
         print_json({"file": target, **size, **left})
@@ -74,6 +83,7 @@ def convert_file(source: str, target: str, arguments: dict[str, Any]) -> tuple[d
 
     check_game_options(arguments, target)
     original = read(source, **{key: arguments[key] for key in ("unit", "up", "lenient", "skeleton", "clip")})
+    note(foresee_losses(original, target))
     chosen = {key: arguments[key] for key in ("frames", "fps", "drop_reference")}
     changed, notes = select_frames(original, **chosen)
     changed, path, more = apply_game_options(changed, arguments)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from understudy.app.options import json_option, reading_options
-from understudy.app.output import note, paint_verdict, print_json
+from understudy.app.options import json_option, reading_options, stdin_option
+from understudy.app.output import input_file, note, paint_verdict, print_json
 
 if TYPE_CHECKING:
     from understudy.figure.contacts import Contact
@@ -35,6 +35,7 @@ MAX_EQUAL_SIZE_DIFFERENCE = 0.01
 @click.option("--floor", type=float, metavar="METRES", help="Height of the floor [from the contacts].")
 @click.option("--report", metavar="HTML", help="Also write a page: verdicts, plots, a filmstrip and a player.")
 @click.option("--curves", is_flag=True, help="With --json: include the curves over time.")
+@stdin_option("RESULT")
 @json_option
 def evaluate(
     result: str,
@@ -44,6 +45,7 @@ def evaluate(
     report: str | None,
     curves: bool,
     as_json: bool,
+    stdin_kind: str | None,
     **reading: Any,
 ) -> None:
     """Measure the motion in RESULT, from any program, by itself or against the motion it was made from.
@@ -59,17 +61,18 @@ def evaluate(
     if source is None and (map_file or any(reading[f"source_{key}"] for key in ("unit", "up", "skeleton"))):
         raise click.UsageError("--map and the options of the source need --source.")
     common = {"lenient": reading["lenient"]}
+    file = click.get_current_context().with_resource(input_file(result, stdin_kind))
     result_reading = {key: reading[key] for key in ("unit", "up", "skeleton", "clip")}
-    motion, contacts, meshes, robot = load(result, **result_reading, **common)
+    motion, contacts, meshes, robot = load(file, **result_reading, **common)
     source_motion: Motion | None = None
     source_meshes: tuple[Mesh, ...] = ()
     if source is not None:
         source_reading = {key: reading[f"source_{key}"] for key in ("unit", "up", "skeleton")}
         source_motion, contacts, source_meshes, _ = load(source, **source_reading, **common)
-        unit = find_shared_unit(result, source, result_reading, source_reading, lenient=reading["lenient"])
+        unit = find_shared_unit(file, source, result_reading, source_reading, lenient=reading["lenient"])
         if unit is not None:
             note([f"{result}: read in the unit of {source}, whose joints it has (--unit gives another)"])
-            motion, _, meshes, robot = load(result, **{**result_reading, "unit": unit}, **common)
+            motion, _, meshes, robot = load(file, **{**result_reading, "unit": unit}, **common)
     pairs = None
     if map_file is not None and source_motion is not None:
         pairs = read_map(map_file, source_motion.skeleton, motion.skeleton)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from understudy.app.options import json_option, reading_options
-from understudy.app.output import count_of, note, print_json
+from understudy.app.options import json_option, reading_options, stdin_option
+from understudy.app.output import count_of, input_file, note, print_json
 
 if TYPE_CHECKING:
     from understudy.figure.motion import Motion
@@ -18,20 +18,14 @@ if TYPE_CHECKING:
 @click.command(short_help="Show the content of a file.", epilog="Example: understudy info walk.bvh --unit cm")
 @click.argument("file")
 @reading_options
+@stdin_option("FILE")
 @json_option
-def info(
-    file: str,
-    unit: str | None,
-    up: str | None,
-    lenient: bool,
-    skeleton: str | None,
-    clip: str | None,
-    as_json: bool,
-) -> None:
+def info(file: str, as_json: bool, stdin_kind: str | None, **reading: Any) -> None:
     """Show the content of a character or motion FILE: joints, frames, animations, meshes, unit, size, oddities."""
     from understudy.io import read
 
-    data = describe(read(file, unit=unit, up=up, lenient=lenient, skeleton=skeleton, clip=clip), file)
+    with input_file(file, stdin_kind) as path:
+        data = describe(read(path, **reading), file)
     if as_json:
         print_json(data)
         return

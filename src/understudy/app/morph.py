@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from understudy.app.options import json_option, make_recipe, retarget_options, verbose_option
+from understudy.app.options import force_option, json_option, make_recipe, retarget_options
+from understudy.app.output import refuse_overwriting
 from understudy.app.retarget import perform
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Moment(click.ParamType):
 @retarget_options
 @click.option("--report", metavar="FILE", help="Also write the quality report, as JSON or text by the suffix.")
 @click.option("--strict", is_flag=True, help="Exit with 1 if any constraint is not met.")
-@verbose_option
+@force_option
 @json_option
 def morph(**arguments: Any) -> None:
     """Retarget the motion of SOURCE to a body that changes from SOURCE's to TARGET's while it moves.
@@ -56,6 +57,7 @@ def morph(**arguments: Any) -> None:
 
     if not format_of(arguments["output"]).changing_bones:
         raise click.UsageError(f"A body that changes is written as BVH, not as `{arguments['output']}`.")
+    refuse_overwriting(arguments["output"], (arguments["source"], arguments["target"]), force=arguments["force"])
     recipe = make_recipe(arguments)
     motion = load(recipe.actors[0], recipe.reading, recipe.folder).motion
     first = _seconds(arguments["first"], motion.fps, 0.0)

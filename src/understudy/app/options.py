@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
-from understudy.app.output import QUIET
+from understudy.app.output import QUIET, VERBOSE, note
 
 if TYPE_CHECKING:
     from understudy.retarget.spec import Recipe
@@ -63,12 +65,53 @@ def name_clip(file: str, clip: str | None) -> str:
     return f"{file}#{clip}"
 
 
+class FileName(click.ParamType):
+    """The name of a file, or of a sample as sample:NAME, which shells complete."""
+
+    name = "text"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Samples after `sample:`, else whatever files there are."""
+        from understudy import samples
+
+        if not incomplete.startswith(SAMPLE):
+            return [CompletionItem(incomplete, type="file")]
+        names = [SAMPLE + name for name in sorted({*samples.characters(), *samples.motions()})]
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+SAMPLE = "sample:"
+
+FILE_WORDS = ("FILE", "OUT", "IN", "B_NEW", "FOLDER", "DIR", "PICTURE", "VIDEO", "JSON", "HTML", "FILE_OR_DIR")
+"""Words for files and folders in the help of options and arguments."""
+
+
+def complete_files(command: click.Command) -> None:
+    """Let shells complete the names of files, in every option and argument that takes one."""
+    for param in command.params:
+        word = (param.metavar or (param.name or "").upper()).strip("[].")
+        takes_file = word in FILE_WORDS or (isinstance(param, click.Argument) and param.metavar is None)
+        if takes_file and param.type is click.STRING:
+            param.type = FileName()
+
+
 def json_option(command: Command) -> Command:
-    """The flags that make a command print JSON, and that make it print no notes."""
+    """The flags that make a command print JSON, no notes, or every note."""
+    command = click.option(
+        "-v", "--verbose", is_flag=True, expose_value=False, callback=_be_verbose,
+        help="List every note, also those that are folded into one, and say how long it took.",
+    )(command)  # fmt: skip
     command = click.option(
         "-q", "--quiet", is_flag=True, expose_value=False, callback=_be_quiet, help="Print no notes, only the result."
     )(command)
     return click.option("--json", "as_json", is_flag=True, help="Print JSON, and nothing else, on stdout.")(command)
+
+
+def _be_verbose(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    ctx.meta[VERBOSE] = value
+    if value:
+        start = time.monotonic()
+        ctx.call_on_close(lambda: note([f"took {time.monotonic() - start:.1f} s"]))
 
 
 def _be_quiet(ctx: click.Context, param: click.Parameter, value: bool) -> None:
@@ -80,11 +123,18 @@ def force_option(command: Command) -> Command:
     return click.option("--force", is_flag=True, help="Write also over an input file or a recipe.")(command)
 
 
-def verbose_option(command: Command) -> Command:
-    """The flag that lists every note."""
-    return click.option("-v", "--verbose", is_flag=True, help="List every note, also those that are folded into one.")(
-        command
-    )
+def stdin_option(word: str) -> Callable[[Command], Command]:
+    """The format of stdin, for a command that takes `-` as a file.
+
+    Args:
+        word: The argument that may be `-`.
+    """
+    return click.option("--from", "stdin_kind", metavar="FORMAT", help=f"Format of stdin, if {word} is `-`.")
+
+
+def stdout_option(command: Command) -> Command:
+    """The format of stdout, for a command that takes `-` as OUT."""
+    return click.option("--to", "stdout_kind", metavar="FORMAT", help="Format of stdout, if OUT is `-`.")(command)
 
 
 def retarget_options(command: Command) -> Command:

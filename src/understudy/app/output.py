@@ -12,9 +12,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from understudy.io.clip import Clip
 
 
 def print_json(data: Any) -> None:
@@ -24,6 +27,9 @@ def print_json(data: Any) -> None:
 
 QUIET = "understudy.quiet"
 """Where a command's context says whether notes are printed."""
+
+VERBOSE = "understudy.verbose"
+"""Where a command's context says whether every note is printed."""
 
 QUIET_WORDS = ("note", "left out", "not kept")
 """Notes that `--quiet` leaves out; warnings and failures are printed always."""
@@ -38,10 +44,18 @@ def note(sentences: Iterable[str], word: str = "note") -> None:
         click.echo(f"{warn_style(f'{word}:', 'yellow')} {sentence}", err=True)
 
 
-def fold_notes(sentences: Iterable[str], *, verbose: bool) -> list[str]:
-    """Sentences to print as notes: all of them if verbose, else widened joint ranges as one sentence."""
+def fold_notes(sentences: Iterable[str], *, verbose: bool | None = None) -> list[str]:
+    """Sentences to print as notes: all of them if verbose, else widened joint ranges as one sentence.
+
+    Args:
+        sentences: The notes.
+        verbose: Whether all are printed; None as the command's options say.
+    """
     from understudy.correspondence.limits import WIDENED
 
+    context = click.get_current_context(silent=True)
+    if verbose is None:
+        verbose = context is not None and bool(context.meta.get(VERBOSE))
     notes = list(sentences)
     widened = [sentence for sentence in notes if WIDENED in sentence]
     if verbose or len(widened) < 2:
@@ -110,6 +124,25 @@ def writable_endings() -> str:
     return ", ".join(suffix for item in formats().values() if item.write is not None for suffix in item.suffixes)
 
 
+def foresee_losses(clip: Clip, output: str | Path) -> list[str]:
+    """What a file will not hold of a character, and the format that loses less; said before the work is done."""
+    from understudy.io import formats
+    from understudy.io.clip import format_of
+
+    own, other = formats().get(clip.format), format_of(output)
+    if own is None or own is other or own.write is None:
+        return []
+    losses = {
+        "meshes": bool(clip.meshes) and not other.meshes,
+        "other animations": len(clip.clips) > 1 or (bool(clip.clips) and clip.motion is None),
+    }
+    lost = [thing for thing, is_lost in losses.items() if is_lost]
+    if not lost:
+        return []
+    better = Path(output).with_suffix(own.suffixes[0]).name
+    return [f"{other.title} will not hold the character's {' and '.join(lost)}: `{better}`, its own format, keeps them"]
+
+
 def refuse_overwriting(output: str, inputs: Iterable[str | None], *, force: bool) -> None:
     """Refuse to write over a file that is read, unless that is wanted."""
     from understudy.base.errors import OptionError
@@ -127,6 +160,14 @@ def refuse_overwriting(output: str, inputs: Iterable[str | None], *, force: bool
 
 STANDARD_STREAM = "-"
 """The name of a file that stands for stdin or stdout."""
+
+
+def refuse_stream_with(output: str, *, as_json: bool, in_place: bool = False) -> None:
+    """Refuse options that need stdout, or a file beside OUT, where OUT is `-`."""
+    if output == STANDARD_STREAM and as_json:
+        raise click.UsageError("Expected --json or `-` as OUT, got both: each needs stdout.")
+    if output == STANDARD_STREAM and in_place:
+        raise click.UsageError("--in-place writes the path beside OUT, which therefore cannot be `-`.")
 
 
 @contextmanager
@@ -154,10 +195,13 @@ def output_file(name: str, kind: str | None) -> Iterator[str]:
         return
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / f"stdout{_ending(kind, '--to')}"
-        yield str(file)
-        if file.is_file():
-            sys.stdout.buffer.write(file.read_bytes())
-            sys.stdout.buffer.flush()
+        try:
+            yield str(file)
+        finally:
+            # A result that did not meet all constraints is written, too.
+            if file.is_file():
+                sys.stdout.buffer.write(file.read_bytes())
+                sys.stdout.buffer.flush()
 
 
 def _ending(kind: str | None, option: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from math import degrees
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,16 +23,22 @@ from understudy.app.options import (
     make_recipe,
     retarget_options,
     robot_options,
-    verbose_option,
+    stdin_option,
+    stdout_option,
 )
 from understudy.app.output import (
+    STANDARD_STREAM,
     Progress,
     check_output,
     fold_notes,
+    foresee_losses,
+    input_file,
     note,
+    output_file,
     paint_conclusions,
     print_json,
     refuse_overwriting,
+    refuse_stream_with,
 )
 
 if TYPE_CHECKING:
@@ -52,8 +59,9 @@ if TYPE_CHECKING:
 @click.option("--report", metavar="FILE", help="Also write the quality report, as JSON or text by the suffix.")
 @click.option("--strict", is_flag=True, help="Exit with 1 if any constraint is not met.")
 @game_options
+@stdin_option("SOURCE")
+@stdout_option
 @force_option
-@verbose_option
 @json_option
 def retarget(**arguments: Any) -> None:
     """Retarget the motion of SOURCE to TARGET with feet planted and joints within limits, and say how good it is.
@@ -63,19 +71,29 @@ def retarget(**arguments: Any) -> None:
     of TARGET, --scale scales SOURCE's character, all of it or by parts: legs, arms, trunk, head, feet, hands, or
     joints by name (the bone that leads to the joint). Several actors, props and constraints need a recipe.
     """
-    check_game_options(arguments, arguments["output"])
     inputs = (arguments["source"], arguments["target"], arguments["recipe"])
-    refuse_overwriting(arguments["output"], inputs, force=arguments["force"])
-    perform(make_recipe(arguments), arguments)
+    output = arguments["output"]
+    refuse_overwriting(output, inputs, force=arguments["force"])
+    with ExitStack() as files:
+        if arguments["source"] is not None:
+            arguments["source"] = files.enter_context(input_file(arguments["source"], arguments["stdin_kind"]))
+        arguments["output"] = files.enter_context(output_file(output, arguments["stdout_kind"]))
+        check_game_options(arguments, arguments["output"])
+        refuse_stream_with(output, as_json=arguments["as_json"], in_place=arguments["in_place"])
+        perform(make_recipe(arguments), arguments, to_stdout=output == STANDARD_STREAM)
 
 
-def perform(recipe: Recipe, arguments: dict[str, Any], remark: Callable[[Retargeted], list[str]] | None = None) -> None:
+def perform(
+    recipe: Recipe, arguments: dict[str, Any], remark: Callable[[Retargeted], list[str]] | None = None,
+    *, to_stdout: bool = False,
+) -> None:  # fmt: skip
     """Solve a recipe, write its results and print their quality.
 
     Args:
         recipe: What to solve.
         arguments: The options of the command.
         remark: Gives further warnings about a result.
+        to_stdout: Whether the result goes to stdout; its quality is then printed on stderr.
     """
     from understudy.retarget.driver import prepare
     from understudy.retarget.quality import summary
@@ -86,6 +104,7 @@ def perform(recipe: Recipe, arguments: dict[str, Any], remark: Callable[[Retarge
     with Progress() as progress:
         progress("reading", 0.0)
         prepared = prepare(recipe)
+        note(sentence for actor in prepared.actors for sentence in foresee_losses(actor.clip, arguments["output"]))
         spacings = prepared.spacings()
         for spacing in spacings:
             result = prepared.solve(spacing, progress)
@@ -99,9 +118,11 @@ def perform(recipe: Recipe, arguments: dict[str, Any], remark: Callable[[Retarge
             if remark is not None:
                 quality["warnings"] = [*quality["warnings"], *remark(result)]
             variants.append({"files": files, **quality})
-    note(fold_notes(prepared.notes, verbose=bool(arguments.get("verbose"))))
+    note(fold_notes(prepared.notes))
     note(game_notes)
     note(not_kept, "not kept")
+    if to_stdout:
+        variants = [{**data, "files": [STANDARD_STREAM]} for data in variants]
     text = "\n\n".join("\n".join([", ".join(data["files"]), *summary(data)]) for data in variants)
     if len(variants) > 1:
         text += "\n\n" + comparison_table(variants)
@@ -112,7 +133,7 @@ def perform(recipe: Recipe, arguments: dict[str, Any], remark: Callable[[Retarge
     if arguments["as_json"]:
         print_json(report)
     else:
-        click.echo(paint_conclusions(text))
+        click.echo(paint_conclusions(text), err=to_stdout)
     note(dict.fromkeys(sentence for data in variants for sentence in data["warnings"]), "warning")
     if any(data["faults"] or (arguments.get("strict") and data["unmet"]) for data in variants):
         click.get_current_context().exit(1)

@@ -8,8 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from understudy.app.options import json_option, name_clip, reading_options, verbose_option
-from understudy.app.output import Progress, check_output, count_of, fold_notes, note, paint_verdict, print_json
+from understudy.app.options import force_option, json_option, name_clip, reading_options
+from understudy.app.output import (
+    Progress,
+    check_output,
+    count_of,
+    fold_notes,
+    note,
+    paint_verdict,
+    print_json,
+    refuse_overwriting,
+)
 
 if TYPE_CHECKING:
     from understudy.correspondence.pairs import Correspondence
@@ -43,7 +52,7 @@ MAX_STEP_RATIO = 1.05
 @click.option("--second-skeleton", metavar="FILE", help="The skeleton's file of SECOND (AMC).")
 @click.option("--second-clip", metavar="NAME", help="Which animation of SECOND, as --clip.")
 @click.option("--keep-reference", is_flag=True, help="Keep first frames that only show a reference pose.")
-@verbose_option
+@force_option
 @json_option
 def transition(**arguments: Any) -> None:
     """Blend the motion FIRST into the motion SECOND as one clip with feet planted, and say how good it is.
@@ -57,6 +66,7 @@ def transition(**arguments: Any) -> None:
     from understudy.transition import transition as make_transition
 
     check_output(arguments["output"])
+    refuse_overwriting(arguments["output"], (arguments["first"], arguments["second"]), force=arguments["force"])
     with Progress() as progress:
         progress("reading", 0.0)
         first, second = _load(arguments["first"], arguments, ""), _load(arguments["second"], arguments, "second_")
@@ -80,7 +90,7 @@ def transition(**arguments: Any) -> None:
     data = {
         **describe(result, arguments), "faults": faults, "verdict": str(report.verdict), "evaluation": report.data()
     }  # fmt: skip
-    note(fold_notes(notes, verbose=arguments["verbose"]))
+    note(fold_notes(notes))
     note(lost, "not kept")
     if arguments["as_json"]:
         print_json({**data, "notes": notes, "not_kept": list(lost)})

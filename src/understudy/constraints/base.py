@@ -123,6 +123,8 @@ class Constraint(ABC):
     """The name of the kind in recipes."""
     unit: ClassVar[Unit]
     """The unit of the residuals; every kind must set it."""
+    yields: ClassVar[bool] = False
+    """Whether a solver may miss it by less than a viewer sees if hips would jump for it."""
 
     start: float = -np.inf
     """Seconds: the start of the interval."""

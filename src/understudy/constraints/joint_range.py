@@ -318,6 +318,7 @@ class JointRange(Constraint):
 
     kind: ClassVar[str] = "joint_range"
     unit: ClassVar[Unit] = Unit.RADIAN
+    yields: ClassVar[bool] = True
 
     joint: PointLike
     rest: Array = field(default_factory=lambda: IDENTITY)

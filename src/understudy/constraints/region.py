@@ -37,6 +37,7 @@ class Region(Constraint):
 
     kind: ClassVar[str] = "region"
     unit: ClassVar[Unit] = Unit.METRE
+    yields: ClassVar[bool] = True
 
     point: PointLike
     shape: str = "above"

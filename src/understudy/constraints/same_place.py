@@ -38,6 +38,7 @@ class SamePlace(Constraint):
 
     kind: ClassVar[str] = "same_place"
     unit: ClassVar[Unit] = Unit.METRE
+    yields: ClassVar[bool] = True
 
     point: PointLike
     height: float | None = None

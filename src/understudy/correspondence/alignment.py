@@ -15,6 +15,7 @@ from understudy.base.quaternion import (
     Array,
     between,
     conjugate,
+    exp,
     from_axis_angle,
     from_matrix,
     identity,
@@ -236,14 +237,19 @@ class PairTree:
 
     def _find_bone_tip(self, side: str, bone: str) -> Array | None:
         pose = self.poses[side]
-        joint = pose.skeleton.index[bone]
-        below = [j for j in pose.skeleton.children[joint] if pose.skeleton.lengths[j] > MIN_BONE_METRES]
-        bones = [j for j in below if j not in leaf_helpers(pose.skeleton)]
-        below = bones or [j for j in below if is_end_bone(pose.skeleton, j)]
-        ends = [end for end in pose.skeleton.ends if end.joint == bone]
-        if below:
-            return pose.positions[0, below].mean(0)
-        return _fan_centre(pose.positions[0, joint], pose.points(ends)[0]) if ends else None
+        skeleton, start = pose.skeleton, self.start_position(side, bone)
+        joint = skeleton.index[bone]
+        below, lengths = skeleton.children[joint], skeleton.lengths
+        long = [j for j in below if lengths[j] > MIN_BONE_METRES and j not in leaf_helpers(skeleton)]
+        bones = pose.positions[0, long]
+        ends = pose.points([end for end in skeleton.ends if end.joint == bone])[0]
+        end_bones = pose.positions[0, [j for j in below if is_end_bone(skeleton, j)]]
+        ends = end_bones if len(end_bones) else ends
+        # A jaw near the start of a head does not show where the head leads.
+        if len(ends) and not (len(bones) and MIN_TIP_SHARE * _farthest(start, ends) < _farthest(start, bones)):
+            return _fan_centre(start, ends)
+        distances = np.linalg.norm(bones - start, axis=-1)
+        return bones[distances > MIN_TIP_SHARE * distances.max()].mean(0) if len(bones) else None
 
     def end_position(self, pair: Pair, side: str) -> Array | None:
         """(3,) the end of the bones of a pair: the start of its child pairs; at the end of a limb, its tip."""
@@ -312,6 +318,16 @@ class PairTree:
         """Radians between a limb of the source and of the target; 0 if one has no direction."""
         a, b = (self.direction(first, side, last) for side in ("source", "target"))
         return 0.0 if a is None or b is None else float(np.arccos(np.clip(a @ b, -1.0, 1.0)))
+
+
+MIN_TIP_SHARE = 0.5
+"""Distance of a child from the start of a bone, as a share of that of the farthest, from which it shows the bone's
+direction."""
+
+
+def _farthest(start: Array, points: Array) -> float:
+    """Metres from a start (3,) to the farthest of some points (N, 3)."""
+    return float(np.linalg.norm(points - start, axis=-1).max())
 
 
 def _fan_centre(start: Array, ends: Array) -> Array:
@@ -437,8 +453,23 @@ def _point_bones(tree: PairTree, modes: dict[Pair, str]) -> Array:
             if along is not None:
                 axis = rotate(multiply(world[joint], conjugate(reference[joint])), along)
                 world[joint] = multiply(from_axis_angle(axis, tops[joint].twist), world[joint])
+    world = _posed(skeleton, world, {joint: pair.turn for joint, pair in tops.items() if any(pair.turn)})
     parents = np.concatenate([identity(1), world])[skeleton.parents + 1]
     return multiply(conjugate(parents), world)
+
+
+def _posed(skeleton: Skeleton, world: Array, turns: dict[int, tuple[float, float, float]]) -> Array:
+    """(J, 4) world rotations with joints turned by rotation vectors about their own axes; their children follow."""
+    if not turns:
+        return world
+    result = world.copy()
+    for joint in range(skeleton.num_joints):
+        parent = int(skeleton.parents[joint])
+        if parent >= 0:
+            result[joint] = multiply(multiply(result[parent], conjugate(world[parent])), world[joint])
+        if joint in turns:
+            result[joint] = multiply(result[joint], exp(np.array(turns[joint])))
+    return result
 
 
 def _point_bone(tree: PairTree, pair: Pair, joint: int, world: Array) -> Array:
@@ -475,15 +506,18 @@ def _fixed_part(tree: PairTree, pair: Pair) -> str:
         return "all"
     correspondence = tree.correspondence
     role = _role(correspondence.source, pair.source[0])
-    if not tree.level or role != _role(correspondence.target, pair.target[0]):
+    if role != _role(correspondence.target, pair.target[0]):
         return ""
-    # Where a collar bone begins in the chest differs from rig to rig: each body keeps its own shoulders.
-    return {"head": "all", "shoulder": "all", "foot": "heading", "toe": "heading"}.get(role, "")
+    if role == "shoulder":
+        # Where a collar bone or shoulder blade begins differs from rig to rig: each body keeps its own shoulders.
+        return "all"
+    return {"head": "all", "foot": "heading", "toe": "heading"}.get(role, "") if tree.level else ""
 
 
 def _role(skeleton: Skeleton, bone: str) -> str:
-    joint = skeleton.index[bone]
-    name = next((role for role, j in roles(skeleton).items() if j == joint), "")
+    first_of = main_bones(skeleton).first_of
+    joint = first_of(skeleton.index[bone])
+    name = next((role for role, j in roles(skeleton).items() if first_of(j) == joint), "")
     return name.removeprefix("left_").removeprefix("right_")
 
 

@@ -24,7 +24,19 @@ from understudy.correspondence.parts import (
 )
 from understudy.figure.measures import UP, is_humanoid
 from understudy.figure.motion import Motion
-from understudy.figure.roles import MAX_AXES, compound_joints, is_helper, label, limb_row, meet, roles, side, words
+from understudy.figure.roles import (
+    MAX_AXES,
+    compound_joints,
+    is_helper,
+    label,
+    leaf_helpers,
+    limb_row,
+    meet,
+    roles,
+    side,
+    stem,
+    words,
+)
 from understudy.figure.skeleton import JointKind, Skeleton
 
 CONVENTION_PARTS = (
@@ -340,11 +352,14 @@ def trunk_by_names(skeleton: Skeleton, root: int, joints: dict[str, int]) -> dic
     """Find spine, neck, head, jaw and tail as far as names identify them."""
     trunk: dict[str, tuple[int, ...]] = {}
     chest, head, neck = joints.get("chest", root), joints.get("head"), joints.get("neck")
+    # `RootPart1` on `Root` is a part of the hips.
+    same = [j for j in skeleton.children[root] if stem(skeleton.names[j]) == stem(skeleton.names[root])]
+    of_hips = {j for j in same if "part" in words(skeleton.names[j])}
     if descendants(skeleton)[root, chest] and chest != root:
-        trunk["spine"] = tuple(path(skeleton, root, chest)[1:])
+        trunk["spine"] = tuple(j for j in path(skeleton, root, chest)[1:] if j not in of_hips)
     top = head if head is not None else neck
     if top is not None and descendants(skeleton)[root, top] and top != root:
-        above = [j for j in path(skeleton, root, top)[1:] if j not in trunk.get("spine", ())]
+        above = [j for j in path(skeleton, root, top)[1:] if j not in of_hips and j not in trunk.get("spine", ())]
         if head is None:
             trunk["neck"] = tuple(above)
         elif above:
@@ -367,9 +382,8 @@ def named_row(skeleton: Skeleton, root: int, part_words: set[str]) -> tuple[int,
     below = descendants(skeleton)[root]
     row: list[int] = []
     for joint, name in enumerate(skeleton.names):
-        fits = (
-            below[joint] and joint != root and not side(name) and not is_helper(name) and part_words & set(words(name))
-        )
+        is_bone = joint not in leaf_helpers(skeleton) and bool(skeleton.children[joint] or not is_helper(name))
+        fits = below[joint] and joint != root and not side(name) and is_bone and part_words & set(words(name))
         if fits and (not row or skeleton.parents[joint] == row[-1]):
             row.append(joint)
     return tuple(row)

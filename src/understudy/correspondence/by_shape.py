@@ -26,6 +26,7 @@ from understudy.correspondence.parts import (
     split_limb,
     standing_pose,
 )
+from understudy.figure.main_bones import main_bones
 from understudy.figure.measures import UP
 from understudy.figure.motion import Motion
 from understudy.figure.roles import compound_joints, is_helper_bone, label, meet, roles, side, words
@@ -223,6 +224,12 @@ def _find_forward(shape: BodyShape) -> tuple[Array, bool]:
     if votes == 0.0:
         return forward * (1.0 if forward[2] + 1e-3 * forward[0] >= 0.0 else -1.0), False
     return forward * np.sign(votes), True
+
+
+def feet_point_back(skeleton: Skeleton, pose: StandingPose, forward: Array) -> bool:
+    """Whether feet and knees say that a body faces away from a level direction (3,)."""
+    shape = find_shape(skeleton, pose)
+    return _feet_vote(shape, forward) + _knees_vote(shape, forward) < 0.0
 
 
 def _sides_vote(shape: BodyShape, forward: Array) -> float:
@@ -427,8 +434,35 @@ def _make_limbs(shape: BodyShape, branch: Branch, many_legs: bool) -> tuple[Limb
         parts = split_limb(
             skeleton, row, pose, named, stands=stands and many_legs, girdle=girdle, compound=len(shape.standing) <= 2
         )
+        if stands and parts.get("tip"):
+            parts["tip"] = _find_toes(shape, parts["tip"])
         limbs.append(Limb(side=which, kind="leg" if stands else "arm", parts=parts, stands=stands, named=False))
     return limbs[0], limbs[1]
+
+
+MIN_TOE_RATIO = 0.5
+"""Distance of a toe from the foot's joint, in distances of the longest toe."""
+
+
+def _find_toes(shape: BodyShape, tip: tuple[int, ...]) -> tuple[int, ...]:
+    """The toes of a foot, given the joints of the longest one.
+
+    Toes side by side hang from one bone and lead the same way. The last joint of a single toe is its end if the file
+    says that it has no length.
+    """
+    skeleton, longest = shape.skeleton, shape.skeleton.offsets[tip[0]]
+    length = float(np.linalg.norm(longest))
+    toes = [
+        joint
+        for joint in skeleton.children[skeleton.parents[tip[0]]]
+        if not is_helper_bone(skeleton, joint)
+        and skeleton.lengths[joint] > MIN_TOE_RATIO * length
+        and float(skeleton.offsets[joint] @ longest) > 0.0
+    ]
+    if len(toes) > 1:
+        return tuple(toes)
+    has_end = any(end.joint == skeleton.names[tip[-1]] for end in skeleton.ends)
+    return tip[:-1] if len(tip) > 1 and has_end and not shape.reach[tip[-1]] else tip
 
 
 def _count_girdle_joints(shape: BodyShape, row: list[int], branch: Branch, stands: bool) -> int:
@@ -530,11 +564,12 @@ def _find_trunk(shape: BodyShape) -> dict[str, tuple[int, ...]]:
     if len(shape.standing) == 1 < len(ends):
         # The spine leads up to the arms, also where the legs hang from a waist below the root.
         ends = [branch.parent for branch in shape.branches if branch not in shape.standing]
-    front = max(ends, key=lambda j: len(path(skeleton, root, j)), default=root)
+    top = max(ends, key=lambda j: len(path(skeleton, root, j)), default=root)
+    front = _below_collars(shape, top)
     trunk: dict[str, tuple[int, ...]] = {}
     spine = path(skeleton, root, front)[1:]
     carrying = {joint for branch in shape.branches for joint in path(skeleton, root, branch.parent)}
-    carrying = carrying if ends else set()
+    carrying = carrying - ({top} - {front}) if ends else set()
     heads = find_middle_rows(skeleton, front, sided | carrying, reach)
     tails = find_middle_rows(skeleton, root, sided | carrying, reach) if front != root else []
     if len(heads) == 1 and not shape.branches:
@@ -555,6 +590,27 @@ def _find_trunk(shape: BodyShape) -> dict[str, tuple[int, ...]]:
         longest: list[int] = max(tails, key=lambda tail: _score_row(shape, tail))
         trunk["tail"] = tuple(longest)
     return trunk
+
+
+def _below_collars(shape: BodyShape, front: int) -> int:
+    """The chest of a body on two legs, given the joint that its arms hang from.
+
+    Collar bones begin above the joint of the chest. Some rigs hang them from the neck: the chest is what carries it.
+    """
+    skeleton, heights = shape.skeleton, shape.pose.heights
+    arms = [branch for branch in shape.branches if branch.parent == front and branch not in shape.standing]
+    tops = [top for branch in arms for top in branch.tops]
+    parent = int(skeleton.parents[front])
+    sided = {joint for pair in shape.sides.pairs for joint in pair}
+    carries_head = sum(bool(shape.reach[c]) or c not in sided for c in skeleton.children[front] if c not in tops) == 1
+    low = bool(tops) and float(heights[tops].max()) < float(heights[front]) - MIN_COLLAR_DROP_SIZES * shape.size
+    inside = front != shape.root and parent != shape.root and skeleton.kinds[front] is JointKind.BALL
+    return parent if len(shape.standing) == 1 and carries_head and low and inside else front
+
+
+MIN_COLLAR_DROP_SIZES = 0.01
+"""Distance of the collar bones below the joint that carries them, as a share of the body's size, from which that joint
+is a neck."""
 
 
 def _score_row(shape: BodyShape, row: Sequence[int]) -> float:
@@ -585,19 +641,46 @@ def _find_head(skeleton: Skeleton, row: list[int]) -> int:
     """Index of the head in the row above the chest: the first bone with several children (jaw, ears), else the last."""
     end_joints = [end.joint for end in skeleton.ends]
     size = float(np.ptp(skeleton.rest_world[0], axis=0).max())
-    for i, joint in enumerate(row[:-1]):
-        if i > 0 and len(skeleton.children[joint]) + end_joints.count(skeleton.names[joint]) > 1:
-            # A bone that begins where the one before it does carries a face: that one is the head.
-            return i - 1 if i > 1 and skeleton.lengths[joint] < MIN_BONE_SIZES * size else i
+    counts = [len(skeleton.children[joint]) + end_joints.count(skeleton.names[joint]) for joint in row]
+    # A neck may carry a bone of its own: the head carries more.
+    most = max(counts[1:-1], default=0)
+    for i in range(1, len(row) - 1):
+        if counts[i] > 1 and counts[i] >= MIN_FACE_SHARE * most:
+            # A bone that begins where the one before it does, or in front of its ears, carries a face: that one is the
+            # head.
+            is_face = skeleton.lengths[row[i]] < MIN_BONE_SIZES * size or _is_before_ears(skeleton, row[i], row[i + 1])
+            return i - 1 if i > 1 and is_face else i
     if len(row) < 3 or skeleton.children[row[-1]] or skeleton.names[row[-1]] in end_joints:
         return len(row) - 1
+    # Bones of a face lead off to the side of the neck.
+    steps = np.diff(skeleton.rest_world[0][row], axis=0)
+    lengths = np.maximum(np.linalg.norm(steps, axis=1), 1e-12)
+    cosines = np.einsum("ni,ni->n", steps[:-1], steps[1:]) / (lengths[:-1] * lengths[1:])
+    turning = np.flatnonzero(cosines < MIN_NECK_COSINE)
+    if len(turning) and lengths[turning[0] + 1 :].sum() < MAX_FACE_SIZES * size:
+        return int(turning[0]) + 1
     # A leaf without an end carries no bone: it is the end of the bone before it, unless that is a part of a neck.
-    steps = np.diff(skeleton.rest_world[0][row[-3:]], axis=0)
-    before, length = np.linalg.norm(steps, axis=1)
-    cosine = float(steps[0] @ steps[1]) / max(float(before * length), 1e-12)
-    is_neck = MIN_NECK_RATIO * before < length < MIN_HEAD_SIZES * size and cosine > MIN_NECK_COSINE
+    is_neck = MIN_NECK_RATIO * lengths[-2] < lengths[-1] < MIN_HEAD_SIZES * size and cosines[-1] > MIN_NECK_COSINE
     return len(row) - (1 if is_neck else 2)
 
+
+def _is_before_ears(skeleton: Skeleton, joint: int, following: int) -> bool:
+    """Whether what hangs from a joint, beside the bone that follows, begins along the bone that leads to the joint."""
+    positions = skeleton.rest_world[0]
+    bone = positions[joint] - positions[skeleton.parents[joint]]
+    others = [c for c in skeleton.children[joint] if c != following and not is_helper_bone(skeleton, c)]
+    shares = (positions[others] - positions[joint]) @ bone / max(float(bone @ bone), 1e-12)
+    return len(others) > 1 and float(shares.mean()) < -MIN_EAR_SHARE
+
+
+MIN_EAR_SHARE = 0.25
+"""How far ears begin before the joint that carries them, on average, in lengths of the bone that leads there."""
+
+MIN_FACE_SHARE = 0.5
+"""Share of the children of the bone with most of them above which a bone of the row above the chest is a head."""
+
+MAX_FACE_SIZES = 0.2
+"""Length of the bones of a face, or of the hair, as a share of the size of the body."""
 
 MIN_BONE_SIZES = 0.005
 """Length of a bone as a share of the size of the body; a shorter one begins where the one before it does."""
@@ -633,12 +716,12 @@ def with_roles(skeleton: Skeleton, motion: Motion | None = None) -> Skeleton:
 
 @lru_cache(maxsize=32)
 def _with_roles(skeleton: Skeleton, motion: Motion | None) -> Skeleton:
-    plan, named = plan_by_shape(skeleton, standing_pose(skeleton, motion)), roles(skeleton)
-    if plan.kind == "quadruped" and named:
-        # The names of an animal's parts mean other joints than a human's; where there are some, they are believed.
-        return skeleton
-    found = roles_of_plan(plan)
-    found = found | named if found else {}
+    main, named = main_bones(skeleton), roles(skeleton)
+    pose = standing_pose(main.skeleton, None if motion is None else main.of_motion(motion))
+    plan = plan_by_shape(main.skeleton, pose)
+    found = {role: main.members[joint][0] for role, joint in roles_of_plan(plan).items()}
+    # The names of an animal's parts mean other joints than a human's.
+    found = found | named if found and plan.kind != "quadruped" else found
     return replace(skeleton, role_joints={role: skeleton.names[joint] for role, joint in found.items()})
 
 

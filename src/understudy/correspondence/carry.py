@@ -38,6 +38,7 @@ from understudy.base.quaternion import (
     rotate,
     slerp,
     split,
+    twist_angle,
     unrotate,
 )
 from understudy.base.records import gaussian_smoothed, record
@@ -179,7 +180,8 @@ def _target_rotations(world: Array, alignment: Alignment, tree: PairTree) -> dic
             rotations = []
             for row, rotation in zip(rows, _distribute(start, steps, len(rows), axis), strict=True):
                 # The parts of one bone bend together: only its twist can be distributed among them.
-                rotations += [rotation] * len(row) if axis is None else _distribute(start, [rotation], len(row), axis)
+                own = None if axis is None else _axis_of_parts(alignment, tree, row, axis)
+                rotations += [rotation] * len(row) if own is None else _distribute(start, [rotation], len(row), own)
                 start = rotation
         else:
             rotations = [steps[-1]] * len(joints)
@@ -190,6 +192,20 @@ def _target_rotations(world: Array, alignment: Alignment, tree: PairTree) -> dic
     return result
 
 
+def _axis_of_parts(alignment: Alignment, tree: PairTree, row: Sequence[int], axis: Array) -> Array:
+    """(3,) the direction of the target's bone that some joints are parts of, seen from its partner's limb.
+
+    Args:
+        alignment: How the two bodies correspond.
+        tree: Its pairs.
+        row: The joints.
+        axis: (3,) the direction of the partner, for joints at one place.
+    """
+    first, last = tree.poses["target"].positions[0, [row[0], row[-1]]]
+    length = float(np.linalg.norm(last - first))
+    return axis if length < MIN_BONE_METRES else unrotate(alignment.frames[row[0]], (last - first) / length)
+
+
 def _distribute(start: Array, steps: list[Array], count: int, axis: Array | None) -> list[Array]:
     """Distribute the rotations (F, 4) of one chain over a chain of `count` bones, outermost last.
 
@@ -198,14 +214,20 @@ def _distribute(start: Array, steps: list[Array], count: int, axis: Array | None
     """
     if len(steps) == count:
         return steps
+    twist: Array | None = None
     if axis is not None:
         relative = multiply(conjugate(start), steps[0])
-        start = multiply(start, split(relative, axis)[0])
+        start, twist = multiply(start, split(relative, axis)[0]), np.unwrap(twist_angle(relative, axis))
+        twist = twist - 2.0 * np.pi * np.round(np.median(twist) / (2.0 * np.pi))
     knots = [start, *steps]
     rotations = []
     for position in np.arange(1, count + 1) * len(steps) / count:
         before = min(int(np.ceil(position - 1e-9)) - 1, len(steps) - 1)
-        rotations.append(slerp(knots[before], knots[before + 1], position - before))
+        if before == 0 and axis is not None and twist is not None:
+            # A part of a twist near half a turn must not change sides with it.
+            rotations.append(multiply(start, from_axis_angle(axis, position * twist)))
+        else:
+            rotations.append(slerp(knots[before], knots[before + 1], position - before))
     return rotations
 
 

@@ -23,7 +23,7 @@ from understudy.base.errors import SkeletonError
 from understudy.base.quaternion import conjugate, continuous, multiply, rotate, unrotate
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
-from understudy.figure.roles import roles, side
+from understudy.figure.roles import label, roles, side
 from understudy.figure.skeleton import NUM_AXES, JointKind, Skeleton
 
 MAX_GAP_SHARE = 0.01
@@ -63,6 +63,10 @@ MAX_LIMB_GAP_SHARE = 0.12
 """Largest gap between a detached limb and the bone that it belongs to, as a share of the body's size."""
 
 
+COLLAR_LABELS = ("shoulder", "collar_or_arm")
+"""What the name of a collar bone suggests."""
+
+
 @lru_cache(maxsize=64)
 def find_detached_limbs(skeleton: Skeleton) -> dict[str, str]:
     """The first joints of limbs that hang from a root on the floor, each with the bone of the body that it belongs to.
@@ -71,17 +75,18 @@ def find_detached_limbs(skeleton: Skeleton) -> dict[str, str]:
     armature. Each piece belongs to the nearest bone of the piece next to it, beginning with the spine.
     """
     legs = [roles(skeleton).get(f"{which}_upper_leg") for which in ("left", "right")]
-    positions = skeleton.rest_world[0]
-    size = max(float(np.ptp(positions, axis=0).max()), 1e-9)
-    tops = [j for j in skeleton.children[0] if positions[j, 1] - positions[0, 1] > MIN_RAISED_SHARE * size]
-    if any(leg not in tops for leg in legs):
+    size = max(float(np.ptp(skeleton.rest_world[0], axis=0).max()), 1e-9)
+    tops = find_pieces(skeleton)
+    # Roles that were found by the shape of the body are no help where the body has none.
+    if any(leg not in tops for leg in legs) or (skeleton.role_joints and not skeleton.roles_given):
         return {}
     middle = [j for j in tops if not side(skeleton.names[j])]
     spine = max(middle, key=lambda j: int(skeleton.below(j).sum()), default=None)
     if spine is None or spine in legs:
         return {}
     piece_of = np.where(skeleton.below(spine), spine, -1)
-    waiting = [j for j in tops if j != spine]
+    arm_of = _arms_on_collars(skeleton, tops)
+    waiting = [j for j in tops if j != spine and j not in arm_of.values()]
     limbs: dict[int, int] = {}
     while waiting:
         gap, top, bone = min(_nearest_bone(skeleton, top, piece_of) for top in waiting)
@@ -94,10 +99,36 @@ def find_detached_limbs(skeleton: Skeleton) -> dict[str, str]:
             if _nearest_bone(skeleton, top, near)[0] > gap + MAX_SIBLING_GAP_SHARE * size:
                 break
             bone = above
-        limbs[top] = bone
-        piece_of[skeleton.below(top)] = top
         waiting.remove(top)
+        for piece, carrier in ((top, bone), (arm_of.get(top), top)):
+            if piece is not None:
+                limbs[piece] = carrier
+                piece_of[skeleton.below(piece)] = piece
     return {skeleton.names[top]: skeleton.names[bone] for top, bone in limbs.items()}
+
+
+def _arms_on_collars(skeleton: Skeleton, tops: Sequence[int]) -> dict[int, int]:
+    """The arm that belongs to each collar bone, for pieces that are collar bones by name: they have no bone but it."""
+    arms = {which: roles(skeleton).get(f"{which}_upper_arm") for which in ("left", "right")}
+    result: dict[int, int] = {}
+    for top in tops:
+        arm = arms.get(side(skeleton.names[top]))
+        if (
+            arm is not None
+            and arm in tops
+            and arm != top
+            and label(skeleton.names[top]) in COLLAR_LABELS
+            and not skeleton.children[top]
+        ):
+            result[top] = arm
+    return result
+
+
+def find_pieces(skeleton: Skeleton) -> list[int]:
+    """The joints that hang from a root far below them: the hips alone, unless the body is cut into pieces."""
+    heights = skeleton.rest_world[0][:, 1] - skeleton.rest_world[0][0, 1]
+    size = max(float(np.ptp(skeleton.rest_world[0], axis=0).max()), 1e-9)
+    return [joint for joint in skeleton.children[0] if heights[joint] > MIN_RAISED_SHARE * size]
 
 
 def _nearest_bone(skeleton: Skeleton, top: int, piece_of: np.ndarray) -> tuple[float, int, int]:

@@ -357,8 +357,8 @@ def _limb_pairs(alignment: Alignment, tree: PairTree) -> list[tuple[Pair, Pair]]
         upper = tree.parents[pair]
         if upper is None or upper is tree.root or tree.children[upper] != [pair]:
             continue
-        if upper.twist or pair.twist:
-            # The user's map says how the limb is twisted.
+        if upper.is_posed or pair.is_posed:
+            # The user's map says how the limb is turned.
             continue
         chains = is_chain(target, upper.target) and is_chain(target, pair.target)
         # Feet and hands are not twisted for their toes and fingers: those are bones with none below.

@@ -9,7 +9,7 @@ from itertools import combinations
 
 import numpy as np
 
-from understudy.base.quaternion import Array, rotate, unrotate
+from understudy.base.quaternion import Array, cross, rotate, unrotate
 from understudy.base.records import median, record
 from understudy.correspondence.alignment import Alignment, PairTree
 from understudy.correspondence.carry import anchors
@@ -17,9 +17,9 @@ from understudy.correspondence.neutral_pose import pose_skeleton, stands_at_rest
 from understudy.correspondence.pairs import Correspondence, is_ancestor
 from understudy.figure.contacts import Contact, Floor, contact_points, leg_ratio
 from understudy.figure.kinematics import Pose, fk
-from understudy.figure.measures import facing, feet, is_humanoid, leg_length, partners, sole_points
+from understudy.figure.measures import UP, facing, feet, is_humanoid, leg_length, partners, sole_points
 from understudy.figure.motion import Motion, rest_motion
-from understudy.figure.roles import roles, side, words
+from understudy.figure.roles import roles, words
 from understudy.figure.skeleton import Point, Skeleton
 
 MAX_BESIDE_SHARE = 0.1
@@ -27,6 +27,9 @@ MAX_BESIDE_SHARE = 0.1
 
 MIN_OFF_GROUND_LEGS = 0.05
 """Height above the end of its limb from which a point does not stand on the ground."""
+
+MIN_BESIDE_LEGS = 0.01
+"""Distance from the middle of the body from which a foot is on one side."""
 
 MAX_NEAR_FLOOR_SHARE = 0.3
 """Share of the hips' height below which a point may stand on the floor."""
@@ -117,6 +120,13 @@ class Soles:
             if pair is not None:
                 return self.tree.limb_of.get(pair, -1)
         return -1
+
+    def side_of(self, point: Point) -> str:
+        """The side of the body that a point is on in the reference pose: "left", "right", or "" in the middle."""
+        hips = anchors(self.tree.correspondence)[0 if self.side == "source" else 1]
+        away = self.pose.points([point])[0, 0] - self.pose.positions[0, hips].mean(axis=0)
+        offset = float(away @ cross(UP, self.forward)) / leg_length(self.pose.skeleton)
+        return "" if abs(offset) < MIN_BESIDE_LEGS else "left" if offset > 0.0 else "right"
 
     def sole_position(self, point: Point) -> float:
         """Position of a point along its sole: 0 at the back, 1 at the front."""
@@ -282,8 +292,9 @@ def _land_remaining_feet(table: dict[str, list[Point]], soles: Soles) -> None:
     rows: dict[str, list[list[Point]]] = {"left": [], "right": []}
     for points in soles.limbs.values():
         # A dog that stands upright stands on its hind feet only.
-        if side(points[0].joint) in rows and all(soles.near_floor(point) for point in points):
-            rows[side(points[0].joint)].append(points)
+        which = soles.side_of(points[0])
+        if which in rows and all(soles.near_floor(point) for point in points):
+            rows[which].append(points)
     for row in rows.values():
         row.sort(key=lambda points: -float(soles.pose.points(points[:1])[0, 0] @ soles.forward))
     reached = {

@@ -15,15 +15,18 @@ from understudy.base.toml import COMMENT_COLUMNS, Place, comment, entry, line_of
 from understudy.correspondence.pairs import Correspondence, CorrespondenceError, Pair, PointPair, same_structure
 from understudy.figure.skeleton import Skeleton
 
-PAIR_KEYS = {"confidence": float, "reason": str, "align": str, "twist": float}
-"""Keys of a pair besides its bones, and their types; twist in degrees."""
+PAIR_KEYS = {"confidence": float, "reason": str, "align": str, "twist": float, "turn": tuple[float, ...]}
+"""Keys of a pair besides its bones, and their types; twist and turn in degrees."""
+
+ANGLE_KEYS = ("twist", "turn")
 
 HEADER = (
     "A map of understudy: which bones of one character play which bones of another. Edit it, then give it with "
     "`--map FILE`. A [[pair]] has one bone on each side, or a list from the body outwards: lists of different lengths "
     'share the movement out. Bones in no pair stay as they rest. Further keys: align = "direction" (the target\'s '
     'bone points as the source\'s does) or "stance" (each moves from how it stands by itself); twist = degrees to '
-    "turn the target's bones about their length. A [[point]] names points, ends or joints, that land together."
+    "turn the target's bones about their length; turn = [x, y, z] degrees about the own axes of the target's first "
+    "bone, to pose it with all that hangs from it. A [[point]] names points, ends or joints, that land together."
 )
 
 
@@ -53,6 +56,7 @@ def map_text(correspondence: Correspondence, source_name: str = "", target_name:
         lines += entry("confidence", float(pair.confidence)) + entry("reason", pair.reason)
         lines += entry("align", pair.align) if pair.align is not None else []
         lines += entry("twist", _short_degrees(pair.twist)) if pair.twist else []
+        lines += entry("turn", [_short_degrees(angle) for angle in pair.turn]) if any(pair.turn) else []
     for points in correspondence.points:
         lines += ["", "[[point]]", *entry("source", points.source), *entry("target", points.target)]
     for side, name in names.items():
@@ -145,8 +149,7 @@ class _MapReader:
             self._check_keys(table, ("source", "target", *PAIR_KEYS))
             bones = {side: self._names(side, table[side], bones=True) for side in ("source", "target")}
             values = {key: _convert(key, table[key], kind) for key, kind in PAIR_KEYS.items() if key in table}
-            if "twist" in values:
-                values["twist"] = float(np.radians(values["twist"]))
+            values |= {key: np.radians(values[key]).tolist() for key in ANGLE_KEYS if key in values}
             return Pair(source=bones["source"], target=bones["target"], **values)
         except UnderstudyError as error:
             raise self._error(place, error) from None
@@ -218,4 +221,4 @@ def pairs_only_namesakes(correspondence: Correspondence) -> bool:
         return False
     by_source = {pair.source: pair for pair in correspondence.pairs}
     namesakes = (by_source.get((name,)) for name in correspondence.source.names)
-    return all(p is not None and p.target == p.source and p.align is None and p.twist == 0.0 for p in namesakes)
+    return all(p is not None and p.target == p.source and p.align is None and not p.is_posed for p in namesakes)

@@ -245,12 +245,17 @@ foot is turned about its bone."""
 MAX_FOOT_JUMP_RADIANS = np.radians(45.0)
 """Turn of a foot from one frame to the next that may be left where a half turn is taken out."""
 
+MAX_FOOT_ROLL, MIN_OVER_ROLL, MIN_OVER_SECONDS = np.radians(60.0), np.radians(110.0), 0.02
+"""Radians about its own bone by which a foot may be rolled against its shin; a foot that is rolled by more than the
+second for longer than the third is turned over."""
+
 
 def turn_feet_back(motion: Motion) -> tuple[Motion, list[str]]:
-    """A motion without the half turns of feet about their own bones, and a note for each foot that had one.
+    """A motion whose feet are not turned over about their own bones, and a note for each foot that was.
 
-    In some captures a foot jumps by half a turn from one frame to the next, or is turned over all the time: its bone
-    points where it should, but the sole looks up and the toe bends down. The shin shows which side is up.
+    In some captures a foot jumps by half a turn from one frame to the next, rolls over while it is in line with the
+    shin, or is turned over all the time: its bone points where it should, but the sole looks up and the toe bends down.
+    The shin shows which side is up.
     """
     skeleton, joints = motion.skeleton, roles(motion.skeleton)
     if not is_humanoid(skeleton) or rest_pose_kind(skeleton) == "no pose":
@@ -263,22 +268,13 @@ def turn_feet_back(motion: Motion) -> tuple[Motion, list[str]]:
             continue
         if skeleton.parents[toe] != foot or skeleton.lengths[toe] < MIN_LENGTH_LEGS * leg_length(skeleton):
             continue
-        bone = unit(skeleton.offsets[toe])
-        sole = _perpendicular(unrotate(skeleton.rest_world[1][foot], UP), bone)
-        pose = pose_of(motion, [foot])
-        at = [pose.skeleton.index[skeleton.names[joint]] for joint in (foot, shin)]
-        up = _perpendicular(
-            unrotate(pose.rotations[:, at[0]], unit(pose.positions[:, at[1]] - pose.positions[:, at[0]])), bone
-        )
-        cosines = up @ unit(sole)
-        clear = np.flatnonzero(np.abs(cosines) > MIN_SOLE_SINE)
-        if np.linalg.norm(sole) < MIN_SOLE_SINE or not np.any(cosines[clear] < 0.0):
+        bone, (clear, rolls) = unit(skeleton.offsets[toe]), _foot_rolls(motion, foot, toe, shin)
+        over = np.abs(rolls) > MIN_OVER_ROLL
+        if np.count_nonzero(over) <= MIN_OVER_SECONDS * motion.fps:
             continue
-        nearest = np.rint(np.interp(np.arange(motion.num_frames), clear, np.arange(len(clear)))).astype(int)
-        over = cosines[clear[nearest]] < 0.0
-        turned = rotations[:, foot].copy()
-        turned[over] = multiply(turned[over], np.concatenate([[0.0], bone]))
-        switches = np.flatnonzero(np.diff(over.astype(int)))
+        back = np.interp(np.arange(motion.num_frames), clear, np.unwrap(rolls - folded_roll(rolls)))
+        turned = multiply(rotations[:, foot], from_axis_angle(bone, back))
+        switches = np.flatnonzero(np.abs(np.diff(back)) > MAX_FOOT_JUMP_RADIANS)
         if np.any(angle_between(turned[switches], turned[switches + 1]) > MAX_FOOT_JUMP_RADIANS):
             # The foot also jumps in other ways: this is not what is wrong with it.
             continue
@@ -289,6 +285,29 @@ def turn_feet_back(motion: Motion) -> tuple[Motion, list[str]]:
             "it is turned back"
         )
     return (motion.derived(rotations=continuous(rotations)), notes) if notes else (motion, [])
+
+
+def _foot_rolls(motion: Motion, foot: int, toe: int, shin: int) -> tuple[np.ndarray, Array]:
+    """The frames (n,) that show how a foot is rolled about its bone, and (n,) radians from its rest pose."""
+    skeleton = motion.skeleton
+    bone = unit(skeleton.offsets[toe])
+    sole = _perpendicular(unrotate(skeleton.rest_world[1][foot], UP), bone)
+    if np.linalg.norm(sole) < MIN_SOLE_SINE:
+        return np.zeros(0, np.intp), np.zeros(0)
+    pose = pose_of(motion, [foot])
+    at = [pose.skeleton.index[skeleton.names[joint]] for joint in (foot, shin)]
+    line = unit(pose.positions[:, at[1]] - pose.positions[:, at[0]])
+    up = _perpendicular(unrotate(pose.rotations[:, at[0]], line), bone)
+    clear = np.flatnonzero(np.linalg.norm(up, axis=-1) > MIN_SOLE_SINE)
+    return clear, np.arctan2(up[clear] @ cross(bone, unit(sole)), up[clear] @ unit(sole))
+
+
+def folded_roll(rolls: Array) -> Array:
+    """Rolls (n,) of feet, radians, without half turns: a foot that rolls over goes back to the other side meanwhile."""
+    size = np.abs(rolls)
+    between = MAX_FOOT_ROLL - 2.0 * MAX_FOOT_ROLL * (size - MAX_FOOT_ROLL) / (np.pi - 2.0 * MAX_FOOT_ROLL)
+    folded = np.where(size > np.pi - MAX_FOOT_ROLL, size - np.pi, np.where(size > MAX_FOOT_ROLL, between, size))
+    return np.asarray(np.sign(rolls) * folded)
 
 
 def _perpendicular(vectors: Array, axis: Array) -> Array:
@@ -484,10 +503,16 @@ class _Human:
     def _limb_rotations(self, side: str, parts: tuple[str, str, str], goal: Array, bend: Array) -> dict[int, Array]:
         """World rotations of the two bones of a limb that point to a goal (3,) and bend towards a direction (3,)."""
         upper, lower, end = (f"{side}_{part}" for part in parts)
-        if end not in self.joints:
+        # A forearm without a hand leads to its own end.
+        last = self.line(lower, end) if end in self.joints else self._bone(self.joints[lower])
+        if last is None:
             return {}
-        bones = {self.joints[upper]: self.line(upper, lower), self.joints[lower]: self.line(lower, end)}
+        bones = {self.joints[upper]: self.line(upper, lower), self.joints[lower]: last}
         axes = cross(*(unit(bone) for bone in bones.values()))
+        # The motors of a robot's hip or shoulder turn one after the other: the last of them carries the bone.
+        bones |= dict.fromkeys(self._between(self.joints[upper], self.joints[lower]), self.line(upper, lower))
+        if end in self.joints:
+            bones |= dict.fromkeys(self._between(self.joints[lower], self.joints[end]), last)
         hinge = self._hinge_axes(self.joints[lower], bones[self.joints[lower]], axes)
         axes = axes if hinge is None else hinge
         sines = np.linalg.norm(axes, axis=1)
@@ -503,6 +528,11 @@ class _Human:
             else:
                 known[joint] = self._swung(joint, along, goal)
         return known
+
+    def _between(self, upper: int, lower: int) -> list[int]:
+        """The joints between two joints of a limb, motors of the upper one."""
+        chain = self.motion.skeleton.chain(lower)
+        return chain[chain.index(upper) + 1 : -1] if upper in chain else []
 
     def _hinge_axes(self, joint: int, bone: Array, bends: Array) -> Array | None:
         """(F, 3) the world axes of a hinge that bends its bone (F, 3), signed as the bends (F, 3) that are shown.

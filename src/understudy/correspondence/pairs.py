@@ -32,6 +32,9 @@ ALIGNMENTS = ("direction", "stance")
 moves relative to its own reference pose."""
 
 
+NO_TURN = (0.0, 0.0, 0.0)
+
+
 class CorrespondenceError(UnderstudyError):
     """A map of bones contradicts itself or the skeletons, or lacks required pairs."""
 
@@ -51,6 +54,9 @@ class Pair:
     """One of ALIGNMENTS, or None to choose by how the two characters stand."""
     twist: float = 0.0
     """Radians by which the target's bones are rotated about their length, to correct the rest poses."""
+    turn: tuple[float, float, float] = NO_TURN
+    """Rotation vector (radians, own axes of the first bone) by which the target's bones, with all that hangs from them,
+    are turned in the reference pose."""
 
     def __post_init__(self) -> None:
         for side in ("source", "target"):
@@ -60,11 +66,19 @@ class Pair:
             raise CorrespondenceError(f"A pair needs bones on both sides; got {self.source} and {self.target}")
         if self.align is not None and self.align not in ALIGNMENTS:
             raise CorrespondenceError(f"{self}: expected alignment, one of {', '.join(ALIGNMENTS)}; got `{self.align}`")
-        if not np.isfinite(self.twist) or not 0.0 <= self.confidence <= 1.0:
-            raise CorrespondenceError(f"{self}: expected a finite twist and a confidence from 0 to 1")
+        object.__setattr__(self, "turn", tuple(float(angle) for angle in self.turn))
+        if len(self.turn) != 3 or not np.isfinite([self.twist, *self.turn]).all():
+            raise CorrespondenceError(f"{self}: expected a finite twist and a turn of three finite angles")
+        if not 0.0 <= self.confidence <= 1.0:
+            raise CorrespondenceError(f"{self}: expected a confidence from 0 to 1")
 
     def __str__(self) -> str:
         return f"{_bones_text(self.source)} -> {_bones_text(self.target)}"
+
+    @property
+    def is_posed(self) -> bool:
+        """Whether the user says how the target's bones are turned."""
+        return self.twist != 0.0 or any(self.turn)
 
 
 def _bones_text(bones: Sequence[str]) -> str:
@@ -189,8 +203,11 @@ class Correspondence:
         return tuple(bone for bone in getattr(self, side).names if bone not in taken)
 
     def reversed(self) -> Correspondence:
-        """The map from target to source."""
-        pairs = [replace(pair, source=pair.target, target=pair.source, twist=-pair.twist) for pair in self.pairs]
+        """The map from target to source; without `turn`, which is about the axes of the target's bones."""
+        pairs = [
+            replace(pair, source=pair.target, target=pair.source, twist=-pair.twist, turn=NO_TURN)
+            for pair in self.pairs
+        ]
         points = [PointPair(source=p.target, target=p.source) for p in self.points]
         return Correspondence(source=self.target, target=self.source, pairs=tuple(pairs), points=tuple(points))
 

@@ -151,10 +151,23 @@ def main_path(skeleton: Skeleton, top: int, reach: Array, *, least: int = 3) -> 
         children = children or [c for c in skeleton.children[joints[-1]] if _carries_bones(skeleton, c)]
         if not children:
             return joints
+        children = [c for c in children if not _is_copy(skeleton, c, children, reach)]
         lengths = sorted(((reach[c] + skeleton.lengths[c], c) for c in children), reverse=True)
         if len(lengths) > 2 and lengths[1][0] > 0.5 * lengths[0][0] and len(joints) >= least:
             return joints
         joints.append(lengths[0][1])
+
+
+MAX_COPY_SHARE = 0.01
+"""Distance between a joint and its copy, in lengths of the bone that leads to them."""
+
+
+def _is_copy(skeleton: Skeleton, joint: int, siblings: Sequence[int], reach: Array) -> bool:
+    """Whether a joint without a bone lies where a sibling with one begins: a helper for the skin around a joint."""
+    gap = MAX_COPY_SHARE * skeleton.lengths[joint]
+    return not reach[joint] and any(
+        reach[c] > 0.0 and np.linalg.norm(skeleton.offsets[c] - skeleton.offsets[joint]) <= gap for c in siblings
+    )
 
 
 def bends_alike(skeleton: Skeleton, bones: Sequence[int], other: Skeleton, other_bones: Sequence[int]) -> bool:
@@ -194,6 +207,8 @@ def split_limb(
     compounds = compound_joints(skeleton, row)
     if not compound:
         compounds = [CompoundJoint(joints=(joint,), centre=joint) for joint in row]
+    elif "lower" not in named:
+        compounds = _with_halves_joined(skeleton, compounds, pose.positions, row[:girdle])
     number_of = {joint: number for number, member in enumerate(compounds) for joint in member.joints}
     centres = [member.centre for member in compounds]
     known = _agreeing_names({part: number_of[joint] for part, joint in named.items() if joint in number_of})
@@ -211,13 +226,55 @@ def split_limb(
     return {name: joints for name, joints in parts.items() if joints}
 
 
+MAX_HALF_SINE = np.sin(np.radians(1.0))
+"""Sine of the angle at a joint up to which it cuts a straight bone in two."""
+
+MAX_UPPER_RATIO = 1.8
+"""Length of the upper bone of a limb in lengths of its lower bone, or the other way round."""
+
+
+def _with_halves_joined(
+    skeleton: Skeleton, compounds: list[CompoundJoint], positions: Array, girdle: Sequence[int]
+) -> list[CompoundJoint]:
+    """The joints of a limb, those that cut a straight bone in two joined to the joint that the bone begins at.
+
+    A straight knee looks the same. So bones are joined only if the limb then has an upper and a lower bone of similar
+    lengths, and a foot keeps the two joints of its toes.
+    """
+    start = next((n for n, c in enumerate(compounds) if not set(c.joints) & set(girdle)), len(compounds))
+    for last in (len(compounds) - 2, len(compounds) - 1):
+        # The last joint is no half, and the joint before it may begin the toes.
+        joined = compounds[: start + 1]
+        for number, compound in enumerate(compounds[start + 1 :], start=start + 1):
+            is_ball = skeleton.kinds[compound.centre] is skeleton.kinds[compounds[number - 1].centre] is JointKind.BALL
+            if is_ball and number < last and _is_straight(positions, compounds[number - 1 : number + 2]):
+                joints = (*joined[-1].joints, *compound.joints)
+                joined[-1] = CompoundJoint(joints=joints, centre=joined[-1].centre)
+            else:
+                joined.append(compound)
+        centres = [compound.centre for compound in joined[start:]]
+        if len(joined) < len(compounds) and len(centres) > 2:
+            upper = _find_upper(centres, positions, stands=False)
+            first, second = np.linalg.norm(np.diff(positions[centres[upper : upper + 3]], axis=0), axis=-1)
+            if max(first, second) < MAX_UPPER_RATIO * min(first, second):
+                return joined
+    return compounds
+
+
+def _is_straight(positions: Array, compounds: Sequence[CompoundJoint]) -> bool:
+    """Whether the second of three joints lies on the line between the others."""
+    before, after = np.diff(positions[[compound.centre for compound in compounds]], axis=0)
+    lengths = float(np.linalg.norm(before) * np.linalg.norm(after))
+    return float(before @ after) > 0.0 and float(np.linalg.norm(np.cross(before, after))) < MAX_HALF_SINE * lengths
+
+
 def _find_motor_ball(skeleton: Skeleton, compounds: Sequence[CompoundJoint], first: int) -> int | None:
     """Index of the first joint of several motors, if nothing but single motors and fixed joints comes before it."""
     for number in range(first, len(compounds) - 1):
-        if len(compounds[number].joints) > 1:
-            return number
         if skeleton.kinds[compounds[number].centre] is JointKind.BALL:
             return None
+        if len(compounds[number].joints) > 1:
+            return number
     return None
 
 

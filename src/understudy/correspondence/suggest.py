@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 
 import numpy as np
 
@@ -17,8 +17,9 @@ from understudy.base.quaternion import Array, conjugate, cross, from_axis_angle,
 from understudy.base.records import record
 from understudy.correspondence.alignment import Alignment, align
 from understudy.correspondence.by_name import UNKNOWN, convention, plan_by_names
-from understudy.correspondence.by_shape import plan_by_shape
+from understudy.correspondence.by_shape import feet_point_back, plan_by_shape
 from understudy.correspondence.carry import transfer_motion
+from understudy.correspondence.detached import find_pieces
 from understudy.correspondence.pairs import Correspondence, CorrespondenceError, Pair, descendants, is_chain
 from understudy.correspondence.parts import (
     PARTS,
@@ -33,9 +34,9 @@ from understudy.correspondence.parts import (
 from understudy.figure.contacts import Floor
 from understudy.figure.kinematics import Pose, fk
 from understudy.figure.main_bones import main_bones
-from understudy.figure.measures import UP
+from understudy.figure.measures import UP, chain_length
 from understudy.figure.motion import Motion, rest_motion
-from understudy.figure.roles import SIDES, leaf_helpers, words
+from understudy.figure.roles import SIDES, label, leaf_helpers, words
 from understudy.figure.skeleton import JointKind, Skeleton
 
 NAME_CONFIDENCE, MIXED_CONFIDENCE, PLACE_CONFIDENCE = 0.95, 0.8, 0.7
@@ -290,8 +291,8 @@ def _is_chain(plan: BodyPlan, joints: Sequence[int]) -> bool:
 
 
 def _sort_toes(plan: BodyPlan, joints: Sequence[int]) -> list[int]:
-    """Toes in a row from the foot outwards; toes side by side by their names."""
-    if _is_chain(plan, sorted(joints)):
+    """Toes in a row from the foot outwards; toes side by side by their names, if those are names of toes."""
+    if _is_chain(plan, sorted(joints)) or not all(label(plan.skeleton.names[j]) == "toe" for j in joints):
         return sorted(joints)
     return sorted(joints, key=lambda j: words(plan.skeleton.names[j]))
 
@@ -394,9 +395,61 @@ def try_map(
     alignment = align(correspondence, source_motion=_thinned(source_motion), target_motion=_thinned(target_motion))
     trial = _Trial(alignment, source, target)
     failures = trial.check_moved()
-    if source.kind == target.kind == "biped" and trial.stands:
-        failures = [*trial.check_standing(), *trial.check_limbs(), *failures]
+    if source.kind == target.kind == "biped":
+        failures += [*_unlike_proportions(source, "source"), *_unlike_proportions(target, "target")]
+        failures += _exchanged_sides((source, source_motion), (target, target_motion))
+        if trial.stands:
+            failures = [*trial.check_standing(), *trial.check_limbs(), *failures]
     return tuple(failures)
+
+
+MIN_LOWER_SHARE = {"leg": 0.5, "arm": 0.35}
+"""Length of the shorter of the two bones of a limb, as a share of the longer one; public rigs have 0.66 and 0.45."""
+
+
+def _unlike_proportions(plan: BodyPlan, who: str) -> list[Failure]:
+    """Failures for limbs whose two bones are too unlike in length to be thigh and shin, or upper arm and forearm."""
+    failures = []
+    for limb in (limb for pair in plan.limbs for limb in pair):
+        joints = [limb.parts[part][0] for part in ("upper", "lower", "end") if limb.parts.get(part)]
+        if limb.kind not in MIN_LOWER_SHARE or len(joints) < 3:
+            continue
+        lengths = sorted(chain_length(plan.skeleton, a, b) for a, b in pairwise(joints))
+        if lengths[0] < MIN_LOWER_SHARE[limb.kind] * lengths[1]:
+            names = [plan.skeleton.names[joint] for joint in joints]
+            failures.append(
+                Failure(
+                    sentence=f"the bones of the {who}'s {limb.side} {limb.kind} from `{names[0]}` to `{names[1]}` "
+                    f"and on to `{names[2]}` are too unlike in length",
+                    bones=frozenset(plan.skeleton.names[j] for j in limb.bones) if who == "target" else frozenset(),
+                )
+            )
+    return failures
+
+
+def _exchanged_sides(*bodies: tuple[BodyPlan, Motion | None]) -> list[Failure]:
+    """A failure if the feet of one of two bodies point backwards, given which sides are called left, or if the left of
+    its arms is not the left of its legs."""
+    faults = [_fault_of_sides(plan, _thinned(motion)) for plan, motion in bodies]
+    if faults[0] == faults[1]:
+        return []
+    who, fault = ("source", faults[0]) if faults[0] else ("target", faults[1])
+    return [Failure(sentence=f"{fault.format(who)}, as if names exchanged left and right", exchanged=True)]
+
+
+def _fault_of_sides(plan: BodyPlan, motion: Motion | None) -> str:
+    """What is wrong about the sides of a body; empty if nothing is."""
+    pose = standing_pose(plan.skeleton, motion)
+    pairs = [(left.bones[0], right.bones[0]) for left, right in plan.limbs if left.bones and right.bones]
+    lines = np.array([pose.positions[left] - pose.positions[right] for left, right in pairs]).reshape(-1, 3)
+    lines = lines * [1.0, 0.0, 1.0]
+    if len(lines) == 2 and float(lines[0] @ lines[1]) < 0.0:
+        return "the legs of the {} are on other sides than its arms"
+    across = lines.sum(axis=0)
+    length = float(np.linalg.norm(across))
+    if length < 1e-9 or not feet_point_back(plan.skeleton, pose, cross(across / length, UP)):
+        return ""
+    return "the feet of the {} point backwards"
 
 
 def _thinned(motion: Motion | None) -> Motion | None:
@@ -699,6 +752,7 @@ def _suggest_and_try(
         if best is None or _is_better(correspondence, failures, *best):
             best = correspondence, failures
             unclear = () if exchanged else _unclear_sides(source_plan, target_plan)
+            unclear += (*_unclear_arms(source_plan, target_plan), *_unclear_pieces(source_plan, target_plan))
         if not failures:
             break
     assert best is not None
@@ -716,6 +770,35 @@ def _unclear_sides(source: BodyPlan, target: BodyPlan) -> tuple[Failure, ...]:
         )
         for who, plan in (("source", source), ("target", target))
         if plan.kind == "biped" and plan.limbs and not plan.sure_sides
+    )
+
+
+def _unclear_arms(source: BodyPlan, target: BodyPlan) -> tuple[Failure, ...]:
+    """A failure for a body without names that has several pairs of arms, against a body on two legs."""
+    failures = []
+    for who, plan, other in (("source", source, target), ("target", target, source)):
+        tops = [pair[0].bones[0] for pair in plan.limbs if pair[0].kind == "arm" and not plan.named and pair[0].bones]
+        if other.kind == "biped" and plan.kind in ("biped", "quadruped") and len(tops) > 1:
+            bones = " and ".join(f"`{plan.skeleton.names[joint]}`" for joint in tops)
+            sentence = f"the {who} has {len(tops)} pairs of limbs that can be its arms, from {bones}, and no name says"
+            failures.append(Failure(sentence=f"{sentence} which", stops=True))
+    return tuple(failures)
+
+
+MIN_PIECES = 3
+"""Pieces of a body that hang from a root on the floor from which the body is cut into pieces."""
+
+
+def _unclear_pieces(source: BodyPlan, target: BodyPlan) -> tuple[Failure, ...]:
+    """A failure for a body without names that is cut into pieces."""
+    return tuple(
+        Failure(
+            sentence=f"{len(find_pieces(plan.skeleton))} pieces of the {who} hang from "
+            f"`{plan.skeleton.names[0]}` on the floor, and no name says which of them belong together",
+            stops=True,
+        )
+        for who, plan in (("source", source), ("target", target))
+        if not plan.named and len(find_pieces(plan.skeleton)) >= MIN_PIECES
     )
 
 

@@ -31,12 +31,25 @@ def is_humanoid(skeleton: Skeleton) -> bool:
     joint_of = roles(skeleton)
     if any(part not in joint_of for part in HUMAN_ROLES):
         return False
-    # Robots often have no movable head; then the rest pose must stand upright.
+    # Robots often have no movable head; then the rest pose must stand upright, or the arms be no fore legs.
     if not ({"neck", "head"} & set(joint_of)) and rest_pose_kind(skeleton) == "no pose":
-        return False
+        return _arms_unlike_legs(skeleton, joint_of)
     if "tail" in joint_of or any("tail" in name.lower() for name in skeleton.names):
         return False
     return not _stands_on_all_fours(skeleton, joint_of)
+
+
+MAX_ARM_RATIO = 0.85
+"""Length of the upper arm of a robot in lengths of its thigh; fore and hind legs are equal."""
+
+
+def _arms_unlike_legs(skeleton: Skeleton, joint_of: dict[str, int]) -> bool:
+    """Whether arms are shorter than legs, from their first joint to elbow and knee."""
+    arm, leg = (
+        chain_length(skeleton, joint_of[f"left_upper_{limb}"], joint_of[f"left_lower_{limb}"])
+        for limb in ("arm", "leg")
+    )
+    return arm < MAX_ARM_RATIO * leg
 
 
 def _stands_on_all_fours(skeleton: Skeleton, joint_of: dict[str, int]) -> bool:
@@ -244,10 +257,19 @@ MAX_REST_POSE_ERROR = 0.3
 which it is no pose of this body. Bind poses of public animals have up to 0.15, arbitrary rotations 0.38 and more."""
 
 
+MIN_STRETCH_SIZES = 0.01
+"""Change of a bone's length, in sizes of the body, that is more than a rounding of its file."""
+
+
 def rest_pose_fits(motion: Motion) -> bool:
-    """Whether the rest pose of a body that is no human is like some pose of its motion; True if bones change length."""
+    """Whether the rest pose of a body that is no human is like some pose of its motion; True if bones change length.
+
+    The offset of one joint, the hips on a root, may change: it is where the body is.
+    """
     if motion.offsets is not None:
-        return True
+        changes = np.linalg.norm(motion.offsets[:, 1:] - motion.skeleton.offsets[1:], axis=-1).max(axis=0)
+        if np.sum(changes > MIN_STRETCH_SIZES * float(np.max(extent(motion.skeleton)))) > 1:
+            return True
     frames = np.unique(np.linspace(0, motion.num_frames - 1, MAX_COMPARED_FRAMES).astype(int))
     rest = motion.skeleton.rest_world[0]
     rest = rest - rest.mean(axis=0)

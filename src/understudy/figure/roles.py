@@ -344,14 +344,32 @@ def _find_leg(skeleton: Skeleton, joints: list[int], labels: list[str], which: s
     for part in parts:
         under = _under(skeleton, joints, top)
         joint = _first(under, labels, part)
-        if joint is None and part == "toe":
-            # If the foot is called `ankle`, then `foot` is the toe.
+        if part == "toe":
+            # If the foot is called `ankle`, then `foot` is the toe, and a `toe` below it is only the toe's end.
             top_stem = stem(skeleton.names[top])
-            joint = _first([j for j in under if stem(skeleton.names[j]) != top_stem], labels, "foot")
+            second = _first([j for j in under if stem(skeleton.names[j]) != top_stem], labels, "foot")
+            joint = second if joint is None or _is_toe_end(skeleton, top, second, joint) else joint
         if joint is None and part == "lower_leg":
             return
         if joint is not None:
             joint_of[f"{which}_{part}"] = top = joint
+
+
+MIN_BALL_SHARE = 0.5
+"""Distance of the ball of a foot from the ankle as a share of that of the end of the toe."""
+
+
+def _is_toe_end(skeleton: Skeleton, ankle: int, ball: int | None, toe: int) -> bool:
+    """Whether a toe has no bone: it ends the bone of a joint below the ankle, the ball, and nothing hangs from it."""
+    ends = {end.joint for end in skeleton.ends}
+    if ball is None or skeleton.children[toe] or skeleton.names[toe] in ends or skeleton.parents[toe] != ball:
+        return False
+    distances = np.linalg.norm(skeleton.rest_world[0][[ball, toe]] - skeleton.rest_world[0][ankle], axis=-1)
+    return bool(distances[0] > MIN_BALL_SHARE * distances[1])
+
+
+MAX_COLLAR_RATIO = 0.75
+"""Length of a collar bone in lengths of the upper arm."""
 
 
 def _find_arm(skeleton: Skeleton, joints: list[int], labels: list[str], which: str, joint_of: dict[str, int]) -> None:
@@ -360,6 +378,8 @@ def _find_arm(skeleton: Skeleton, joints: list[int], labels: list[str], which: s
         row = _numbered(skeleton, joints, labels, "upper_arm")
         if len(row) < 2:
             return
+        if _begins_with_collar(skeleton, row, _first(_under(skeleton, joints, row[-1]), labels, "hand")):
+            joint_of[f"{which}_shoulder"] = row.pop(0)
         joint_of |= {f"{which}_{part}": joint for part, joint in zip(("upper_arm", "lower_arm", "hand"), row)}
         upper, lower = row[:2]
         above = [j for j in reversed(skeleton.chain(upper)) if side(skeleton.names[j]) == which]
@@ -382,6 +402,14 @@ def _find_arm(skeleton: Skeleton, joints: list[int], labels: list[str], which: s
     hand = palms[0] if hand is None and len(palms) == 1 else hand
     if hand is not None and f"{which}_hand" not in joint_of:
         joint_of[f"{which}_hand"] = hand
+
+
+def _begins_with_collar(skeleton: Skeleton, row: Sequence[int], hand: int | None) -> bool:
+    """Whether the first of three numbered bones of an arm, above a hand with a name of its own, is the collar bone."""
+    if len(row) != 3 or hand is None:
+        return False
+    collar, upper, _ = np.linalg.norm(np.diff(skeleton.rest_world[0][[*row, hand]], axis=0), axis=-1)
+    return bool(collar < MAX_COLLAR_RATIO * upper)
 
 
 def _regroup_motors(skeleton: Skeleton, which: str, parts: tuple[str, ...], joint_of: dict[str, int]) -> None:

@@ -20,12 +20,15 @@ from understudy.figure.skeleton import Skeleton
 from understudy.figure.skin import Mesh, binds_of_rest, rest_pose, skinned, smooth_normals
 from understudy.figure.surface import body_parts, capsules, joined_parts
 
-NUM_GRID_PLACES, MIN_SPACING_HEIGHTS = 500, 0.008
+NUM_GRID_PLACES, MIN_SPACING_HEIGHTS = 1500, 0.008
 """About how many places of a solid's box have a value, and the least distance between them in body heights."""
 
-MAX_PROBES, MIN_PROBE_GAP_HEIGHTS = 80, 0.008
+MAX_PROBES, MIN_PROBE_GAP_HEIGHTS = 120, 0.008
 """Most places on the surface of a part that are looked up in the fields of others, and the least distance between
 them in body heights."""
+
+MIN_SOLID_DEPTH_HEIGHTS = 0.006
+"""Body heights from the surface to the middle of a piece of skin below which it makes no solid."""
 
 MIN_SHARED_WEIGHT = 0.25
 """Weight from which on skin belongs to a joint. Skin that two joints move belongs to both, so that no gap opens between
@@ -59,8 +62,11 @@ class Solid:
     """The part of the body that it belongs to, as `left hand`."""
     joint: int
     """The joint that carries it."""
+    axes: Array
+    """(3, 3) the axes of the grid in the joint's frame, one a row. They are those of the mesh, so that the field does
+    not depend on how a file turns its joints."""
     low: Array
-    """(3,) metres, the joint's frame: the first corner of the grid."""
+    """(3,) metres, along the axes of the grid from the joint: its first corner."""
     spacing: float
     """Metres between places of the grid."""
     field: Array
@@ -74,15 +80,16 @@ class Solid:
         """(N,) metres from places (N, 3) in the joint's frame to the surface; infinite beyond the grid."""
         from scipy.ndimage import map_coordinates
 
-        cells = ((places - self.low) / self.spacing).T
+        cells = ((places @ self.axes.T - self.low) / self.spacing).T
         return np.asarray(map_coordinates(self.field[..., 0], cells, order=1, mode="constant", cval=np.inf))
 
     def directions(self, places: Array) -> Array:
         """(N, 3) directions away from the surface at places (N, 3) inside the grid, in the joint's frame."""
         from scipy.ndimage import map_coordinates
 
-        cells = ((places - self.low) / self.spacing).T
+        cells = ((places @ self.axes.T - self.low) / self.spacing).T
         away = np.stack([map_coordinates(self.field[..., k], cells, order=1, mode="nearest") for k in (1, 2, 3)], -1)
+        away = away @ self.axes
         return np.asarray(away / np.maximum(np.linalg.norm(away, axis=-1, keepdims=True), 1e-9))
 
 
@@ -123,7 +130,12 @@ def _some_vertices(mesh: Mesh, chosen: Sequence[int] | np.ndarray) -> Mesh:
 
 
 def nearest_solids(
-    pieces: Sequence[Solid], pose: Pose, frames: np.ndarray, places: Array, most: float = np.inf
+    pieces: Sequence[Solid],
+    pose: Pose,
+    frames: np.ndarray,
+    places: Array,
+    most: float = np.inf,
+    allowed: Sequence[Array] | None = None,
 ) -> tuple[np.ndarray, Array, Array]:
     """The solids that places are nearest to.
 
@@ -133,6 +145,7 @@ def nearest_solids(
         frames: (N,) the frame of each place, rising.
         places: (N, 3) metres, world.
         most: Metres from a surface beyond which places are left out.
+        allowed: For each solid (F,) metres that places may be inside it, which count as outside; none if not given.
 
     Returns:
         (N,) the number of the solid that each is nearest to, or deepest in, -1 far from all; (N,) metres to its
@@ -158,6 +171,8 @@ def nearest_solids(
             continue
         local = unrotate(rotation[frames[rows]], places[rows] - position[frames[rows]])
         metres = piece.distances(local)
+        if allowed is not None:
+            metres += allowed[index][frames[rows]]
         nearer = (metres < distance[rows]) & (metres < most)
         rows = rows[nearer]
         number[rows], distance[rows], locals_[rows] = index, metres[nearer], local[nearer]
@@ -210,8 +225,10 @@ def _from_skin(skeleton: Skeleton, meshes: tuple[Mesh, ...]) -> tuple[tuple[Soli
             return np.where(behind & (metres <= MAX_SHARED_DEPTH * depth + 1e-9), -metres, metres)
 
         local = places[carried] @ bind[:3, :3].T + bind[:3, 3]
-        made.append(_make_solid(parts[joint], int(joint), local, distance, size))
-    return tuple(made), skin
+        axes = np.linalg.svd(bind_inverse[:3, :3])
+        made.append(_make_solid(parts[joint], int(joint), local, distance, size, np.asarray(axes[0] @ axes[2])))
+    # Tips of fingers are too thin to be entered.
+    return tuple(piece for piece in made if -piece.field[..., 0].min() > MIN_SOLID_DEPTH_HEIGHTS * size), skin
 
 
 def _joined(meshes: tuple[Mesh, ...]) -> Mesh:
@@ -275,7 +292,7 @@ def _from_capsules(skeleton: Skeleton, _: tuple[Mesh, ...]) -> tuple[tuple[Solid
         ring = radius * (np.cos(angles)[:, None] * across[0] + np.sin(angles)[:, None] * across[1])
         places = np.concatenate([share * end + ring for share in np.linspace(0.0, 1.0, 7)])
         places = np.concatenate([places, [-radius * along, end + radius * along]])
-        made.append(_make_solid(part, joint, places, distance, size))
+        made.append(_make_solid(part, joint, places, distance, size, rotate(rotations[joint], np.eye(3)).T))
         surfaces.append(positions[joint] + rotate(rotations[joint], places))
         owners += [joint] * len(places)
     joints = np.array(owners)[:, None]
@@ -286,21 +303,27 @@ def _from_capsules(skeleton: Skeleton, _: tuple[Mesh, ...]) -> tuple[tuple[Solid
     return tuple(made), probes
 
 
-def _make_solid(part: str, joint: int, surface: Array, distance: Callable[[Array], Array], size: float) -> Solid:
-    """A solid from places (N, 3) on its surface, the function of the distance to it, and the height of the body."""
+def _make_solid(
+    part: str, joint: int, surface: Array, distance: Callable[[Array], Array], size: float, axes: Array
+) -> Solid:
+    """A solid from places (N, 3) on its surface and the function of the distance to it, both in the joint's frame, the
+    height of the body, and the axes (3, 3) of the grid."""
+    surface = surface @ axes.T
     low, high = surface.min(axis=0), surface.max(axis=0)
     sides = np.maximum(high - low, MIN_SPACING_HEIGHTS * size)
     spacing = max(float((sides.prod() / NUM_GRID_PLACES) ** (1.0 / 3.0)), MIN_SPACING_HEIGHTS * size)
     low = low - NUM_BORDER_CELLS * spacing
-    counts = np.ceil((high - low) / spacing).astype(int) + NUM_BORDER_CELLS + 1
-    axes = [low[k] + spacing * np.arange(counts[k]) for k in range(3)]
-    grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
-    values = distance(grid.reshape(-1, 3)).reshape(counts)
+    counts = np.ceil((high - low) / spacing - 1e-6).astype(int) + NUM_BORDER_CELLS + 1
+    lines = [low[k] + spacing * np.arange(counts[k]) for k in range(3)]
+    grid = np.stack(np.meshgrid(*lines, indexing="ij"), axis=-1)
+    values = distance(grid.reshape(-1, 3) @ axes).reshape(counts)
     direction = np.stack(list(np.gradient(values, spacing)), axis=-1)
     field = np.concatenate([values[..., None], direction], axis=-1)
     half = 0.5 * spacing * (counts - 1)
-    reach = float(np.linalg.norm(half))
-    return Solid(part=part, joint=joint, low=low, spacing=spacing, field=field, centre=low + half, reach=reach)
+    reach, centre = float(np.linalg.norm(half)), (low + half) @ axes
+    return Solid(
+        part=part, joint=joint, axes=axes, low=low, spacing=spacing, field=field, centre=centre, reach=reach
+    )  # fmt: skip
 
 
 def _spread(places: Array, gap: float) -> list[int]:

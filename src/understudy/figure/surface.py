@@ -109,9 +109,14 @@ def segment_gaps(first: Array, along: Array, second: Array, other: Array) -> Arr
 
 
 @lru_cache(maxsize=64)
-def capsules(skeleton: Skeleton) -> Capsules:
-    """Make the capsules of a body: with a human's radii by its parts, else by the lengths of its bones."""
-    human, body_height = is_humanoid(skeleton), height(skeleton)
+def capsules(skeleton: Skeleton, size: float | None = None) -> Capsules:
+    """Make the capsules of a body: with a human's radii by its parts, else by the lengths of its bones.
+
+    Args:
+        skeleton: The body.
+        size: Metres, its height; measured in its rest pose if not given.
+    """
+    human, body_height = is_humanoid(skeleton), height(skeleton) if size is None else size
     parts = body_parts(skeleton)
     bones = [(int(p), Point(name=skeleton.names[j], joint=skeleton.names[j])) for j, p in enumerate(skeleton.parents)]
     bones = bones[1:] + [(skeleton.index[end.joint], end) for end in skeleton.ends]

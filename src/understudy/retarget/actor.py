@@ -643,10 +643,11 @@ def _match_notes(assignment: Assignment, data: ActorData) -> list[str]:
         from understudy.correspondence.parts import describe
         from understudy.correspondence.suggest import split_body
 
-        understood = describe(split_body(data.target, data.target_motion))
+        source = describe(split_body(data.motion.skeleton, data.motion))
+        target = describe(split_body(data.target, data.target_motion))
         notes.append(
-            f"{data.spec.target or data.spec.source}: understood as {understood}; if that is wrong, `understudy map` "
-            "writes a map to be changed and given with --map"
+            f"{data.spec.source} is understood as {source}; {data.spec.target or data.spec.source} as {target}; "
+            "if that is wrong, `understudy map` writes a map to be changed and given with --map"
         )
     floor_root = describe_floor_root(correspondence, data.spec.floor_root)
     if floor_root:

@@ -259,7 +259,7 @@ class Prepared:
             points = self.points or None
             driven = drive(actor.motion, actor.target, points, contacts=self.contacts, options=options, watch=watch)
             return Retargeted(prepared=self, solution=driven.solution, spacing=spacing)
-        solver = solver or self._make_solver(spacing)
+        solver = solver or self.make_solver_at(spacing)
         if not self.recipe.constraints and self.plan.is_loop:
             solution = solve_loop(self.plan, solver, watch)
         else:
@@ -268,7 +268,7 @@ class Prepared:
                 solution = self._without_unreachable(solution, solver)
         return Retargeted(prepared=self, solution=self._for_machines(solution, spacing), spacing=spacing)
 
-    def _make_solver(self, spacing: float) -> Solver:
+    def make_solver_at(self, spacing: float) -> Solver:
         """The recipe's solver with a key spacing in seconds.
 
         Where the recipe leaves the spacing to the program, root and trunk move slowly. Footplants that may not move and

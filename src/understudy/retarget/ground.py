@@ -104,7 +104,7 @@ def _creep_constraint(context: ContactContext, creep: Creep, target: Point, cont
     skeleton, (start, end) = context.source.skeleton, (float(creep.times[0]), float(creep.times[-1]))
     held = None
     for contact in contacts:
-        if _is_same_limb(skeleton, creep.point, contact.point) and contact.start < end and start < contact.end:
+        if contact.start < end and start < contact.end and _is_same_limb(skeleton, creep.point, contact.point):
             held = contact
     return SamePlace(
         point=PointRef(point=target, actor=context.actor),
@@ -121,7 +121,7 @@ def _creep_constraint(context: ContactContext, creep: Creep, target: Point, cont
 def _is_same_limb(skeleton: Skeleton, first: Point, second: Point) -> bool:
     """Whether one of two points is on the joint of the other, or on one that it carries."""
     joint, other = skeleton.joint(first.joint), skeleton.joint(second.joint)
-    return other in skeleton.chain(joint) or joint in skeleton.chain(other)
+    return bool(skeleton.above[joint, other] or skeleton.above[other, joint])
 
 
 class _Span(TypedDict):

@@ -1,9 +1,9 @@
 """Fast solves during a drag: only the part of the motion that changes, warm-started, at the displayed rate.
 
 A change that holds for a limited time, such as a hand target or the end of a footplant, is solved in a window around
-that time. The window starts from the motion without the dragged constraints, so that every update of a drag has the
-same start and does not depend on earlier updates; the ends of the window are held. Any other change, such as the leg
-length, is solved over the whole motion at a lower rate. When the drag ends, everything is solved in full.
+that time. The window starts where the finished solve starts, from the planned motion, so that both end alike; its ends
+are blended into the shown motion. Any other change, such as the leg length, is solved over the whole motion at a lower
+rate. When the drag ends, everything is solved in full.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import numpy as np
 
 from understudy.base.quaternion import Array, slerp
 from understudy.base.records import cached, record
-from understudy.base.splines import Basis, Knots, every_frame
 from understudy.constraints.base import Constraint, PointRef, Relation
 from understudy.constraints.function import Function
 from understudy.constraints.place import Place
@@ -35,10 +34,16 @@ from understudy.solve.evaluation import ProblemAtFrames, displace_bodies
 from understudy.solve.problem import Problem
 from understudy.solve.solvers import make_solver
 from understudy.solve.solvers.base import CHECK_RATE_HZ, ProgressCallback
-from understudy.solve.solvers.dual import Curves
-from understudy.solve.solvers.limbs import LimbProblem
-from understudy.solve.solvers.newton import LAYOUT_MARGINS, GaussNewton, Keys, sampled_frames, worst_violation
+from understudy.solve.solvers.newton import (
+    LAYOUT_MARGINS,
+    GaussNewton,
+    Keys,
+    regular_frames,
+    sampled_frames,
+    worst_violation,
+)
 from understudy.solve.solvers.spacetime import Spacetime, broken_limits, levels, newly_violated, select_working_set
+from understudy.solve.steadiness import steadied, with_steady_heads
 
 TIMING_FIELDS = ("start", "end", "instants", "pauses")
 
@@ -149,8 +154,8 @@ MAX_MERIT_RATIO = 3.0
 MIN_WARM_GAIN = 0.005
 """Least relative gain of a step after a warm start; small, because warm-started keys are nearly right."""
 
-MAX_COLD_STEPS, MAX_WARM_STEPS, MAX_FRAME_STEPS = 8, 3, 2
-"""Most steps of the band-limited level, cold and warm-started, and of the level with a key at every frame."""
+MAX_COLD_STEPS, MAX_WARM_STEPS, MAX_LIMB_STEPS = 8, 3, 2
+"""Most steps of the band-limited level, cold and warm-started, and of each level that moves limbs."""
 
 
 @record
@@ -163,26 +168,26 @@ class WarmStart:
     active: tuple[int, ...]
     """Indices of the constraints in the active set."""
     size: tuple[int, ...]
-    """Numbers of constraints, coordinates and keys; a problem of another size cannot use the warm start."""
+    """Numbers of constraints, coordinates and frames; a problem of another size cannot use the warm start."""
 
 
 def solve_quickly(
     problem: Problem,
-    spacing: float,
+    solver: Spacetime,
     watch: ProgressCallback,
     *,
-    hold: float = -np.inf,
-    until: float = np.inf,
+    times: Array | None = None,
+    first: int = 0,
     warm_start: WarmStart | None,
 ) -> tuple[tuple[Body, ...], WarmStart | None]:
     """Solve a problem approximately and fast.
 
     Args:
         problem: The problem to solve.
-        spacing: Seconds between the keys of the band-limited level.
+        solver: The solver of the finished solve.
         watch: Progress callback; may raise to stop the solve.
-        hold: Seconds up to which the motion is not changed.
-        until: Seconds from which on it is not changed.
+        times: (F,) seconds of the whole motion, if the problem is a window of it: both then have the same keys.
+        first: The frame at which the window begins.
         warm_start: Result of the previous update.
 
     Returns:
@@ -190,36 +195,46 @@ def solve_quickly(
     """
     if not problem.constraints or len(problem.metric) == 0:
         return problem.bodies, None
-    moved, next_start = _solve_band_limited(problem, spacing, (hold, until), warm_start)
+    problem = steadied(problem)
+    moved, next_start = _solve_band_limited(problem, solver, times, first, warm_start)
+    moved = with_steady_heads(problem, moved, -np.inf, np.inf)
     watch("solving", 0.5)
     sample = ProblemAtFrames(problem=problem, bodies=moved, frames=sampled_frames(problem, CHECK_RATE_HZ))
     worst = worst_violation(sample.measure())
     active = tuple(sorted({*next_start.active, *newly_violated(problem, next_start.active, worst, ACTIVE_MARGIN)}))
-    # Constraints that cannot be met are left out of the last level.
+    # Constraints that cannot be met are left out of the levels that move limbs.
     limits = broken_limits(problem)
-    bodies = _solve_frames(problem, moved, tuple(i for i in active if worst[i] <= limits[i]), (hold, until))
+    soft = tuple(i for i, constraint in enumerate(problem.constraints) if constraint.soft)
+    holding = (*(i for i in active if worst[i] <= limits[i]), *soft)
+    bodies = moved
+    for level in levels(solver.spacing, problem.actors[0].motion.fps)[1:]:
+        bodies = solver.solve_limbs(problem, bodies, holding, replace(level, steps=MAX_LIMB_STEPS))
     return bodies, replace(next_start, active=active)
 
 
 def _solve_band_limited(
-    problem: Problem, spacing: float, ends: tuple[float, float], warm_start: WarmStart | None
+    problem: Problem, solver: Spacetime, times: Array | None, first: int, warm_start: WarmStart | None
 ) -> tuple[tuple[Body, ...], WarmStart]:
     """Solve the level with smooth displacement curves; returns the bodies and the next warm start."""
-    level = levels(spacing, problem.actors[0].motion.fps)[0]
-    knots = Knots.uniform(problem.times[-1], spacing)
-    everywhere = _curves(problem, knots.basis(problem.times, *ends))
-    size = len(problem.constraints), len(problem.metric), everywhere.bases[0].num_keys
+    level = levels(solver.spacing, problem.actors[0].motion.fps)[0]
+    size = len(problem.constraints), len(problem.metric), len(problem.times)
     if warm_start is not None and warm_start.size != size:
         warm_start = None
     margin = LAYOUT_MARGINS * ACTIVE_MARGIN
     working_set = warm_start.active if warm_start else select_working_set(problem, problem.bodies, margin)
     active = tuple(i for i in working_set if not problem.constraints[i].soft)
     frames = sampled_frames(problem, level.rate, active)
-    frames = frames[(problem.times[frames] > ends[0] + spacing) | (frames == frames[-1])]
-    sample = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=frames, constraint_indices=active)
+    sample = ProblemAtFrames(
+        problem=problem,
+        bodies=problem.bodies,
+        frames=frames,
+        constraint_indices=active,
+        shared_frames=regular_frames(problem, level.rate),
+    )
+    curves = solver.curves(problem, level, times=times).at(first + np.arange(len(problem.times)))
     descent = GaussNewton(
         sample=sample,
-        curves=_curves(problem, knots.basis(sample.times, *ends)),
+        curves=curves.at(frames),
         stiffness=level.stiffness,
         weights=np.ones(len(active)),
         margin=ACTIVE_MARGIN,
@@ -228,27 +243,7 @@ def _solve_band_limited(
     keys_before = None if warm_start is None else _starting_keys(descent, warm_start)
     keys, reached, _ = descent.run(MAX_COLD_STEPS if keys_before is None else MAX_WARM_STEPS, keys_before)
     next_start = WarmStart(keys=keys, merit=descent.merit(reached, keys), active=active, size=size)
-    return displace_bodies(problem.bodies, sample, everywhere.values(keys)), next_start
-
-
-def _solve_frames(
-    problem: Problem, bodies: tuple[Body, ...], constraints: tuple[int, ...], ends: tuple[float, float]
-) -> tuple[Body, ...]:
-    """Solve the level that moves limbs with a key at every frame, for some constraints."""
-    level = levels(1.0, problem.actors[0].motion.fps)[-1]
-    limb = LimbProblem.of(problem, bodies, constraints, final=True)
-    frames = np.arange(len(problem.times))
-    sample = ProblemAtFrames(problem=limb.problem, bodies=limb.problem.bodies, frames=frames)
-    descent = GaussNewton(
-        sample=sample,
-        curves=_curves(limb.problem, every_frame(problem.times, *ends)),
-        stiffness=level.stiffness,
-        weights=limb.weights,
-        margin=ACTIVE_MARGIN,
-        gain=level.gain,
-        exact=True,
-    )
-    return limb.whole_bodies(bodies, descent.run(MAX_FRAME_STEPS)[1].displaced_bodies())
+    return displace_bodies(problem.bodies, sample, curves.values(keys)), next_start
 
 
 def _starting_keys(descent: GaussNewton, warm_start: WarmStart) -> Keys | None:
@@ -261,23 +256,19 @@ def _starting_keys(descent: GaussNewton, warm_start: WarmStart) -> Keys | None:
     return warm_start.keys if merit < zero_merit else None
 
 
-def _curves(problem: Problem, basis: Basis) -> Curves:
-    return Curves(bases=(basis,), groups=(np.arange(len(problem.metric)),), cost=problem.metric)
-
-
 Prepare = Callable[[Recipe], Prepared]
 
 MAX_WHOLE_MOTION_FPS = 30.0
 """Frame rate at which the whole motion is solved during a drag; a window is solved at the displayed rate."""
 
-WINDOW_MARGIN_SECONDS = 1.5
+WINDOW_MARGIN_SECONDS = 2.0
 """Seconds before and after the dragged constraints that may change too."""
 
-BLEND_SECONDS = 0.4
-"""Seconds at a held end of a window over which its start blends from the shown motion to the one without the drag."""
+WINDOW_STEP_SECONDS = 0.4
+"""About the seconds to whose multiples windows are widened."""
 
-MAX_UNDRAGGED_STEPS = 24
-"""Most steps of the solve without the dragged constraints, which starts a drag."""
+BLEND_SECONDS = 0.4
+"""Seconds at an end of a window over which it blends into the shown motion."""
 
 MAX_SOLVER_SECONDS = 0.12
 """Time limit of solvers other than spacetime during a drag."""
@@ -289,8 +280,6 @@ class DragState:
 
     matches: tuple[tuple[int, int], ...] | None = None
     """The constraints that are not dragged: index among those of the baseline, index among the new ones."""
-    undragged: tuple[Motion, ...] = ()
-    """The motions solved without the dragged constraints."""
     span: tuple[int, int] = (0, 0)
     """First frame of the last window, and one past its last."""
     warm_start: WarmStart | None = None
@@ -314,6 +303,13 @@ class DragBaseline:
     def plan(self) -> Plan:
         assert self.prepared.plan is not None
         return self.prepared.plan
+
+    @cached
+    def solver(self) -> Spacetime:
+        """The solver of the finished solve."""
+        solver = self.prepared.make_solver_at(self.spacing)
+        assert isinstance(solver, Spacetime)
+        return solver
 
     def places(self, point_ref: PointRef) -> Array:
         """(F, 3) metres, world: path of a point."""
@@ -361,6 +357,8 @@ class LiveSession:
     window_drag: DragState = field(default_factory=DragState)
     baseline: DragBaseline | None = None
     """The finished solve at the displayed rate; made by the first update that needs it."""
+    clear: bool | None = None
+    """Whether the finished solve had no limb to move out of the body; None before that is known."""
 
     def update(
         self,
@@ -393,10 +391,23 @@ class LiveSession:
             prepare = partial(prepare_at, self.fps)
             self.baseline = self.baseline or self._make_baseline(prepare)
             prepared = _prepare_window(self.baseline, recipe, changed, prepare)
-            return solve_window(self.baseline, prepared, watch, drag, prepare)
-        prepared = prepare_at(MAX_WHOLE_MOTION_FPS, recipe)
+            return solve_window(self.baseline, prepared, watch, drag)
+        prepare = partial(prepare_at, MAX_WHOLE_MOTION_FPS)
+        if recipe.options.clearance and self._is_clear(prepare):
+            recipe = replace(recipe, options=replace(recipe.options, clearance=False))
+        prepared = prepare(recipe)
         spacing = choose_spacing(prepared) if "options" in changed else self.spacing
         return solve_whole(prepared, spacing, watch, drag)
+
+    def _is_clear(self, prepare: Prepare) -> bool:
+        """Whether no limb had to be moved out of the body; looking for that takes longer than all else of an update."""
+        if self.clear is None:
+            recipe = replace(self.prepared.recipe, contacts=self.prepared.contacts)
+            options = (replace(recipe.options, clearance=clearance) for clearance in (True, False))
+            plans = [prepare(replace(recipe, options=each)).plan for each in options]
+            starts = [() if plan is None else plan.starts for plan in plans]
+            self.clear = all(np.array_equal(a.rotations, b.rotations) for a, b in zip(*starts, strict=True))
+        return self.clear
 
     def _make_baseline(self, prepare: Prepare) -> DragBaseline:
         """The finished solve at the displayed frame rate."""
@@ -412,9 +423,11 @@ def _prepare_window(baseline: DragBaseline, recipe: Recipe, changed: Set[str], p
     """Prepare a recipe at the displayed rate; what the change leaves as it was is taken from the baseline."""
     if "contact" not in changed:
         starts = {context.actor: context.start for context in baseline.plan.contexts if context.start is not None}
-        easings = easing_constraints(recipe.constraints, starts)
-        constraints = (*baseline.from_contacts, *recipe.constraints, *easings, *baseline.limits)
-        return replace(baseline.prepared, recipe=recipe, plan=replace(baseline.plan, constraints=constraints))
+        asked = (*recipe.constraints, *easing_constraints(recipe.constraints, starts))
+        unshifted = replace(baseline.plan, starts=tuple(starts.values()), constraints=(*baseline.from_contacts, *asked))
+        plan = shift_plan_starts(unshifted, asked)
+        plan = replace(plan, constraints=(*plan.constraints, *baseline.limits))
+        return replace(baseline.prepared, recipe=recipe, plan=plan)
     prepared = prepare(replace(recipe, options=replace(recipe.options, limits=False)))
     assert prepared.plan is not None
     constraints = (*prepared.plan.constraints, *baseline.limits)
@@ -432,9 +445,7 @@ def frame_step(motion: Motion, max_fps: float) -> int:
     return max(int(np.ceil(motion.fps / max_fps - 1e-3)), 1)
 
 
-def solve_window(
-    baseline: DragBaseline, prepared: Prepared, watch: ProgressCallback, drag: DragState, prepare: Prepare
-) -> LiveResult:
+def solve_window(baseline: DragBaseline, prepared: Prepared, watch: ProgressCallback, drag: DragState) -> LiveResult:
     """Solve the baseline again in a window around the frames that change; all is at the displayed rate."""
     began, plan = perf_counter(), prepared.plan
     assert plan is not None
@@ -442,12 +453,11 @@ def solve_window(
     problem = plan.problem()
     change = compare(baseline.plan.constraints, plan.constraints, problem.times)
     if change.span is not None:
-        span = _window(change.span, motions[0])
+        span = _window(change.span, motions[0], baseline.spacing)
         if change.matches != drag.matches:
-            drag.undragged = _solve_without_dragged(baseline, prepared, change, watch, prepare)
             drag.matches, drag.warm_start = change.matches, None
         span = drag.choose_window(span)
-        motions = _resolve_window(baseline, plan, change, drag, watch)
+        motions = _resolve_window(baseline, plan, drag, watch)
     return LiveResult(prepared=prepared, problem=problem, motions=motions, span=span, seconds=perf_counter() - began)
 
 
@@ -460,8 +470,9 @@ def solve_whole(prepared: Prepared, spacing: float, watch: ProgressCallback, dra
             prepared=prepared, problem=solved.problem, motions=solved.motions, span=None, seconds=solved.seconds
         )
     problem = prepared.plan.problem()
-    if recipe.solver == Spacetime.name:
-        bodies, drag.warm_start = solve_quickly(problem, spacing, watch, warm_start=drag.warm_start)
+    solver = prepared.make_solver_at(spacing)
+    if isinstance(solver, Spacetime):
+        bodies, drag.warm_start = solve_quickly(problem, solver, watch, warm_start=drag.warm_start)
     else:
         solver = make_solver(recipe.solver, {**recipe.solver_options, "seconds": MAX_SOLVER_SECONDS}, spacing)
         bodies, _ = solver.move(problem, watch)
@@ -469,72 +480,37 @@ def solve_whole(prepared: Prepared, spacing: float, watch: ProgressCallback, dra
     return LiveResult(prepared=prepared, problem=problem, motions=motions, span=None, seconds=seconds)
 
 
-def _window(span: tuple[int, int], motion: Motion) -> tuple[int, int]:
+def _window(span: tuple[int, int], motion: Motion, spacing: float) -> tuple[int, int]:
     around = round(WINDOW_MARGIN_SECONDS * motion.fps)
-    # Rounding keeps the window the same while a dragged end moves by a frame or two.
-    span = span[0] - span[0] % max(around // 4, 1), span[1] + (-span[1]) % max(around // 4, 1)
-    return max(span[0] - around, 0), min(span[1] + around, motion.num_frames)
+    first, last = max(span[0] - around, 0), min(span[1] + around, motion.num_frames)
+    # Rounding keeps the window the same while a dragged end moves by a frame or two, and lets it evaluate constraints
+    # at the frames of the finished solve.
+    step = max(round(spacing * motion.fps), 1) * max(round(WINDOW_STEP_SECONDS / spacing), 1)
+    return first - first % step, min(last + (-last) % step + 1, motion.num_frames)
 
 
-def _solve_without_dragged(
-    baseline: DragBaseline, prepared: Prepared, change: Change, watch: ProgressCallback, prepare: Prepare
-) -> tuple[Motion, ...]:
-    """Solve the motions without the dragged constraints."""
-    assert prepared.plan is not None
-    kept = tuple(prepared.plan.constraints[i] for _, i in change.matches)
-    kept_ids = {id(constraint) for constraint in kept}
-    recipe = prepared.recipe
-    constraints = tuple(constraint for constraint in recipe.constraints if id(constraint) in kept_ids)
-    # The plan chooses its start by the constraints, so that it is planned again without the dragged ones.
-    bare = prepare(replace(recipe, constraints=constraints, options=replace(recipe.options, limits=False))).plan
-    assert bare is not None
-    watch("solving", 0.2)
-    problem = replace(bare, constraints=kept).problem()
-    bodies, _ = Spacetime(spacing=baseline.spacing, iterations=MAX_UNDRAGGED_STEPS).move(problem, watch)
-    return problem.restored(bodies)
-
-
-def _resolve_window(
-    baseline: DragBaseline, plan: Plan, change: Change, drag: DragState, watch: ProgressCallback
-) -> tuple[Motion, ...]:
+def _resolve_window(baseline: DragBaseline, plan: Plan, drag: DragState, watch: ProgressCallback) -> tuple[Motion, ...]:
     """The motions of the baseline with one window solved again."""
     first, last = drag.span
     motions = baseline.motions
     fps, num_frames = motions[0].fps, motions[0].num_frames
     begin, end = first / fps, (last - 1) / fps
-    weights = _blend_weights(motions[0][first:last], at_start=first > 0, at_end=last < num_frames)
-    pairs = zip(motions, drag.undragged, strict=True)
-    starts = tuple(_blend(a[first:last], b[first:last], weights) for a, b in pairs)
-    common = {i for _, i in change.matches}
-    others: list[Constraint] = []
-    dragged: list[Constraint] = []
-    attracting: list[Constraint] = []
-    for index, constraint in enumerate(plan.constraints):
-        inside = _in_window(constraint, baseline, drag.span, (begin, end))
-        if inside is not None:
-            (others if index in common else dragged).append(inside)
-            # A constraint pinned only because the window cuts it does not attract the body.
-            attracting += [inside] if index in common and inside.kind == constraint.kind else []
-    starts = _shift_starts(plan, starts, attracting, dragged, weights)
-    problem = replace(plan, starts=starts, constraints=(*others, *dragged)).problem()
+    inside = (_in_window(constraint, baseline, drag.span, (begin, end)) for constraint in plan.constraints)
+    problem = replace(
+        plan,
+        starts=tuple(start[first:last] for start in plan.starts),
+        constraints=tuple(constraint for constraint in inside if constraint is not None),
+    ).problem()
     bodies, drag.warm_start = solve_quickly(
         problem,
-        baseline.spacing,
+        baseline.solver,
         watch,
-        hold=0.0 if first > 0 else -np.inf,
-        until=end - begin if last < num_frames else np.inf,
+        times=motions[0].times,
+        first=first,
         warm_start=drag.warm_start,
     )
-    return tuple(_splice(a, b, drag.span) for a, b in zip(motions, problem.restored(bodies), strict=True))
-
-
-def _shift_starts(
-    plan: Plan, starts: Sequence[Motion], others: Sequence[Constraint], dragged: Sequence[Constraint], weights: Array
-) -> tuple[Motion, ...]:
-    """Starts shifted towards the dragged constraints, as a plan does, except where they are held."""
-    whole = replace(plan, starts=tuple(starts), constraints=(*others, *dragged))
-    moved = shift_plan_starts(whole, dragged).starts
-    return tuple(replace(a, root=a.root + weights[:, None] * (b.root - a.root)) for a, b in zip(starts, moved))
+    weights = _blend_weights(motions[0][first:last], at_start=first > 0, at_end=last < num_frames)
+    return tuple(_splice(a, b, drag.span, weights) for a, b in zip(motions, problem.restored(bodies), strict=True))
 
 
 def _in_window(
@@ -561,7 +537,7 @@ def _in_window(
 
 
 def _blend_weights(motion: Motion, *, at_start: bool, at_end: bool) -> Array:
-    """(F,) weights from 0 at held ends of a window to 1 inside it."""
+    """(F,) weights from 0 at the ends of a window within the motion to 1 inside it."""
     number, ease = np.arange(motion.num_frames), max(BLEND_SECONDS * motion.fps, 1.0)
     share = np.ones(motion.num_frames)
     if at_start:
@@ -571,16 +547,9 @@ def _blend_weights(motion: Motion, *, at_start: bool, at_end: bool) -> Array:
     return share * share * (3.0 - 2.0 * share)
 
 
-def _blend(shown: Motion, undragged: Motion, weights: Array) -> Motion:
-    """Interpolate from the shown motion to the one without the drag by weights (F,)."""
-    return replace(
-        undragged,
-        root=shown.root + weights[:, None] * (undragged.root - shown.root),
-        rotations=slerp(shown.rotations, undragged.rotations, weights[:, None]),
-    )
-
-
-def _splice(shown: Motion, part: Motion, span: tuple[int, int]) -> Motion:
-    root, rotations = shown.root.copy(), shown.rotations.copy()
-    root[slice(*span)], rotations[slice(*span)] = part.root, part.rotations
+def _splice(shown: Motion, part: Motion, span: tuple[int, int], weights: Array) -> Motion:
+    """The shown motion with a part of it replaced, by weights (F,) of the part's frames."""
+    window, root, rotations = slice(*span), shown.root.copy(), shown.rotations.copy()
+    root[window] += weights[:, None] * (part.root - root[window])
+    rotations[window] = slerp(rotations[window], part.rotations, weights[:, None])
     return replace(shown, root=root, rotations=rotations)

@@ -11,11 +11,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from understudy.base.quaternion import Array, conjugate, exp, log, multiply, rotate, unrotate
+from understudy.base.quaternion import (
+    Array,
+    angle_between,
+    conjugate,
+    exp,
+    from_axis_angle,
+    log,
+    multiply,
+    rotate,
+    unrotate,
+)
 from understudy.base.records import record
 from understudy.figure.contacts import Contact, contact_points, detect_contacts
 from understudy.figure.kinematics import fk
-from understudy.figure.motion import Motion
+from understudy.figure.motion import Motion, frame_offsets
 from understudy.figure.skeleton import Skeleton
 
 NUM_ROUNDS = 3
@@ -26,6 +36,11 @@ MAX_SLIDE_METRES = 5e-4
 MAX_ROUNDS_FRAMES = 20_000
 """Frames of all rounds together up to which plants are solved for."""
 
+
+MAX_OPEN_RADIANS, MAX_OPEN_METRES = 5e-4, 1e-4
+"""How far the last pose of a loop may be from its first: joints, and the height of the root."""
+
+UP = np.array([0.0, 1.0, 0.0])
 
 SEAM_SECONDS = 0.2
 """Seconds on each side of the seam over which a change of velocity is spread."""
@@ -42,17 +57,45 @@ class Stride:
     end: Array
     """(3,) metres, where it ends."""
 
-    def move(self, motion: Motion, rounds: int) -> Motion:
-        """A motion some rounds later, or earlier if negative."""
-        root, rotations = motion.root, motion.rotations
-        first = rotations[:, 0]
+    @property
+    def angle(self) -> float:
+        """Radians of the turn about the vertical."""
+        return float(2.0 * np.arctan2(self.turn[2], self.turn[0]))
+
+    def carry(self, points: Array, rounds: int) -> Array:
+        """Points (..., 3) some rounds later, or earlier if negative."""
         for _ in range(abs(rounds)):
             if rounds > 0:
-                root, first = rotate(self.turn, root - self.start) + self.end, multiply(self.turn, first)
+                points = rotate(self.turn, points - self.start) + self.end
             else:
-                root, first = unrotate(self.turn, root - self.end) + self.start, multiply(conjugate(self.turn), first)
-        turned = np.concatenate([first[:, None], rotations[:, 1:]], axis=1)
-        return motion.derived(root=np.array(root), rotations=turned)
+                points = unrotate(self.turn, points - self.end) + self.start
+        return points
+
+    def move(self, motion: Motion, rounds: int) -> Motion:
+        """A motion some rounds later, or earlier if negative."""
+        turn = from_axis_angle(UP, rounds * self.angle)
+        turned = np.concatenate([multiply(turn, motion.rotations[:, :1]), motion.rotations[:, 1:]], axis=1)
+        return motion.derived(root=np.array(self.carry(motion.root, rounds)), rotations=turned)
+
+
+def find_stride(motion: Motion) -> Stride | None:
+    """How a loop follows itself; None for a motion whose last pose is not its first one, turned and moved."""
+    first, last = motion.rotations[0], motion.rotations[-1]
+    turn = multiply(last[0], conjugate(first[0]))
+    angle = 2.0 * np.arctan2(turn[2], turn[0])
+    upright = from_axis_angle(UP, angle)
+    ends = motion.root[[0, -1]]
+    same = (
+        motion.num_frames > 2
+        and angle_between(upright, turn) < MAX_OPEN_RADIANS
+        and angle_between(first[1:], last[1:]).max(initial=0.0) < MAX_OPEN_RADIANS
+        and abs(ends[1, 1] - ends[0, 1]) < MAX_OPEN_METRES
+    )
+    if motion.offsets is not None:
+        same = same and np.abs(motion.offsets[-1, 1:] - motion.offsets[0, 1:]).max(initial=0.0) < MAX_OPEN_METRES
+    if not same:
+        return None
+    return Stride(turn=upright, start=ends[0] * (1.0 - UP), end=ends[1] * (1.0 - UP))
 
 
 def smooth_seam(loop: Motion, stride: Stride) -> Motion:
@@ -62,7 +105,7 @@ def smooth_seam(loop: Motion, stride: Stride) -> Motion:
     """
     seam, inner = seam_jump(loop, stride)
     width = min(round(SEAM_SECONDS * loop.fps), (loop.num_frames - 1) // 2)
-    if seam <= inner or width < 2 or loop.offsets is not None:
+    if seam <= inner or width < 2:
         return loop
     # The frames around the seam: three before it, the seam, and three after it.
     near = [stride.move(loop[-4:], 0), stride.move(loop[1:4], 1)]
@@ -79,7 +122,13 @@ def smooth_seam(loop: Motion, stride: Stride) -> Motion:
     for frames, order in ((slice(-width - 1, -1), slice(None, None, -1)), (slice(1, width + 1), slice(None))):
         change = exp(-0.5 * shares[order][:, None, None] * turned)
         new_rotations[frames] = multiply(new_rotations[frames], change)
-    return loop.derived(root=new_root, rotations=new_rotations)
+    if loop.offsets is None:
+        return loop.derived(root=new_root, rotations=new_rotations)
+    new_offsets = loop.offsets.copy()
+    stretched = _excess(np.diff(np.concatenate([part.offsets for part in near if part.offsets is not None]), axis=0))
+    new_offsets[-width - 1 : -1] -= 0.5 * shares[::-1, None, None] * stretched
+    new_offsets[1 : width + 1] -= 0.5 * shares[:, None, None] * stretched
+    return loop.derived(root=new_root, rotations=new_rotations, offsets=new_offsets)
 
 
 def _excess(steps: Array) -> Array:
@@ -113,7 +162,7 @@ def hold_plants(loop: Motion, stride: Stride) -> tuple[Motion, list[str]]:
         stride: How a round follows the one before.
     """
     period = loop.num_frames - 1
-    if loop.offsets is not None or NUM_ROUNDS * period > MAX_ROUNDS_FRAMES:
+    if NUM_ROUNDS * period > MAX_ROUNDS_FRAMES:
         return loop, []
     rounds = _repeat(loop, stride, period)
     contacts = detect_contacts(rounds, contact_points(rounds))
@@ -141,6 +190,7 @@ def _repeat(loop: Motion, stride: Stride, period: int) -> Motion:
     return loop.derived(
         root=np.concatenate([part.root for part in parts]),
         rotations=np.concatenate([part.rotations for part in parts]),
+        offsets=None if loop.offsets is None else np.concatenate([frame_offsets(part) for part in parts]),
     )
 
 
@@ -165,9 +215,13 @@ def _close(motion: Motion, stride: Stride) -> Motion:
     ahead = stride.move(motion[:1], 1)
     share = np.linspace(-0.5, 0.5, motion.num_frames)
     turned = log(multiply(conjugate(ahead.rotations[0]), motion.rotations[-1]))
+    offsets = motion.offsets
+    if offsets is not None:
+        offsets = offsets - share[:, None, None] * (offsets[-1] - offsets[0])
     return motion.derived(
         root=motion.root - share[:, None] * (motion.root[-1] - ahead.root[0]),
         rotations=multiply(motion.rotations, exp(-share[:, None, None] * turned)),
+        offsets=offsets,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from understudy.base.errors import OptionError, SkeletonError, UnknownNameError, nearest_names
 from understudy.base.quaternion import Array
-from understudy.base.records import record
+from understudy.base.records import cached, record
 from understudy.constraints.base import Constraint
 from understudy.correspondence.limits import joint_limits
 from understudy.correspondence.pairs import ContactContext, check_structure, morph_motion, start_motion
@@ -28,7 +28,7 @@ from understudy.figure.contacts import (
 from understudy.figure.kinematics import Pose
 from understudy.figure.measures import is_humanoid, leg_length
 from understudy.figure.motion import Motion
-from understudy.figure.skeleton import NUM_AXES, Skeleton
+from understudy.figure.skeleton import NUM_AXES, Point, Skeleton
 from understudy.retarget.clearance import keep_clear
 from understudy.retarget.ground import (
     PLANTS,
@@ -39,7 +39,7 @@ from understudy.retarget.ground import (
     floor_constraints,
     lift_toes,
 )
-from understudy.retarget.touch import keep_touches
+from understudy.retarget.touch import find_touches, keep_touches
 from understudy.solve.evaluation import shift_starts
 from understudy.solve.problem import Actor, Problem
 from understudy.solve.solvers.base import ProgressCallback, Solution, Solver
@@ -132,6 +132,11 @@ class Assignment:
 
     def __repr__(self) -> str:
         return f"<Assignment {self.name or 'unnamed'}: {self.motion!r} to {self.target!r}>"
+
+    @cached
+    def starts(self) -> dict[Hashable, tuple[Motion, Motion | None]]:
+        """Cache of `_start`: while contacts are dragged, the same start is asked for again and again."""
+        return {}
 
 
 @record
@@ -296,33 +301,59 @@ def _context(
     clearance: bool,
 ) -> ContactContext:
     """The contact context of an actor, with its start motion."""
-    landing, transferred = None, None
+    landing = None
     motion, target, alignment = assignment.motion, assignment.target, assignment.alignment
-    if assignment.share is not None:
-        start = morph_motion(motion, target, assignment.share, floor)
-    elif alignment is not None:
-        from understudy.correspondence.carry import transfer_motion
-        from understudy.correspondence.landing import find_landing, step_ratio
+    points = [contact.point for contact in contacts]
+    held = frozenset(point.joint for point in points)
+    key = (floor.height, floor.slope.tobytes(), held, touch, clearance)
+    if key not in assignment.starts:
+        if len(assignment.starts) >= MAX_CACHED_STARTS:
+            assignment.starts.clear()
+        assignment.starts[key] = _start(assignment, points, floor, touch=touch, clearance=clearance)
+    start, transferred = assignment.starts[key]
+    if alignment is not None and transferred is not None:
+        from understudy.correspondence.landing import find_landing
 
-        start = transferred = transfer_motion(motion, alignment, floor=floor, ratio=step_ratio(alignment))
-        if clearance:
-            start = transferred = keep_clear(motion, start, assignment.meshes, kind="leg")
-        landing = assignment.landing or find_landing(motion, contacts, alignment, start, floor)
-    else:
-        start = start_motion(motion, target, floor) if assignment.moves else motion
-    if assignment.moves and assignment.share is None:
-        start = _with_steady_head(motion, start)
-    if touch and assignment.moves and assignment.share is None:
-        correspondence = None if alignment is None else alignment.correspondence
-        start = keep_touches(motion, start, correspondence, [contact.point for contact in contacts])
-    if clearance and assignment.moves and assignment.share is None:
-        start = keep_clear(motion, start, assignment.meshes, kind="arm")
+        landing = assignment.landing or find_landing(motion, contacts, alignment, transferred, floor)
     context = ContactContext(
         source=motion, target=target, floor=floor, actor=assignment.name, share=assignment.share, landing=landing,
         alignment=alignment, start=start, transferred=transferred, feet=feet,
         contacts=tuple(contacts if landing is None else landing.contacts),
     )  # fmt: skip
     return context if landing is None else replace(context, start=lift_toes(context, landing.contacts))
+
+
+MAX_CACHED_STARTS = 4
+"""Start motions that are kept of an assignment."""
+
+
+def _start(
+    assignment: Assignment, points: Sequence[Point], floor: Floor, *, touch: bool, clearance: bool
+) -> tuple[Motion, Motion | None]:
+    """The start motion of an actor whose source has contacts at points, and the motion as it was transferred."""
+    transferred = None
+    motion, target, alignment = assignment.motion, assignment.target, assignment.alignment
+    if assignment.share is not None:
+        return morph_motion(motion, target, assignment.share, floor), None
+    if alignment is not None:
+        from understudy.correspondence.carry import transfer_motion
+        from understudy.correspondence.landing import step_ratio
+
+        start = transferred = transfer_motion(motion, alignment, floor=floor, ratio=step_ratio(alignment))
+        if clearance:
+            start = transferred = keep_clear(motion, start, assignment.meshes, kind="leg")
+    else:
+        start = start_motion(motion, target, floor) if assignment.moves else motion
+    if not assignment.moves:
+        return start, transferred
+    start = _with_steady_head(motion, start)
+    touched = None if alignment is None else alignment.correspondence, points
+    if clearance:
+        touches = find_touches(motion, start, *touched) if touch else None
+        start = keep_clear(motion, start, assignment.meshes, kind="arm", touches=touches)
+    elif touch:
+        start = keep_touches(motion, start, *touched)
+    return start, transferred
 
 
 def _with_steady_head(source: Motion, start: Motion) -> Motion:

@@ -24,7 +24,7 @@ from understudy.figure.roles import roles
 from understudy.figure.skeleton import JointKind, Skeleton
 from understudy.figure.skin import Mesh
 from understudy.io import Clip
-from understudy.retarget.loop_closing import Stride, hold_plants, seam_jump, smooth_seam
+from understudy.retarget.loop_closing import Stride, find_stride, hold_plants, seam_jump, smooth_seam
 
 UP = np.array([0.0, 1.0, 0.0])
 
@@ -90,23 +90,46 @@ def find_path(motion: Motion) -> FloorPath:
     forward = facing(motion)
     headings = np.unwrap(np.arctan2(forward[:, 0], forward[:, 2])) - np.arctan2(rest[0], rest[2])
     window = SMOOTHING_SECONDS * motion.fps
-    return FloorPath(
-        fps=motion.fps, places=_smooth(positions[:, [0, 2]], window), headings=_smooth(headings[:, None], window)[:, 0]
-    )
+    stride = find_stride(motion)
+    if stride is None:
+        places, headings = _smooth(positions, window), _smooth(headings[:, None], window)[:, 0]
+    else:
+        places, headings = _smooth_loop(positions, headings, window, stride)
+    return FloorPath(fps=motion.fps, places=places[:, [0, 2]], headings=headings)
 
 
 def _smooth(values: Array, deviation: float) -> Array:
     """Values (F, n) smoothed by a Gaussian window; beyond their ends they go on as they came."""
-    reach = min(int(3.0 * deviation) + 1, len(values) - 1)
+    reach = min(_reach(deviation), len(values) - 1)
     if reach < 1:
         return values
     before = 2.0 * values[0] - values[reach:0:-1]
     after = 2.0 * values[-1] - values[-2 : -2 - reach : -1]
+    return _smooth_inside(np.concatenate([before, values, after]), reach, deviation)
+
+
+def _smooth_loop(places: Array, headings: Array, deviation: float, stride: Stride) -> tuple[Array, Array]:
+    """Places (F, 3) and headings (F,) of a loop smoothed by a Gaussian window that goes on in the rounds beside it."""
+    reach, period = _reach(deviation), len(places) - 1
+    rounds = -(-reach // period)
+    numbers = range(-rounds, rounds + 1)
+    angle = headings[-1] - headings[0]
+    wide = np.concatenate([*(stride.carry(places[:-1], n) for n in numbers), stride.carry(places[-1:], rounds)])
+    turned = np.concatenate([*(headings[:-1] + n * angle for n in numbers), headings[-1:] + rounds * angle])
+    inside = slice(rounds * period - reach, (rounds + 1) * period + 1 + reach)
+    smooth = _smooth_inside(np.column_stack([wide, turned])[inside], reach, deviation)
+    return smooth[:, :3], smooth[:, 3]
+
+
+def _reach(deviation: float) -> int:
+    return int(3.0 * deviation) + 1
+
+
+def _smooth_inside(padded: Array, reach: int, deviation: float) -> Array:
+    """Values (F + 2 reach, n) smoothed where the whole window is inside: (F, n)."""
     weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / max(deviation, 1e-9)) ** 2)
-    padded = np.concatenate([before, values, after])
-    return np.stack(
-        [np.convolve(padded[:, i], weights / weights.sum(), mode="valid") for i in range(values.shape[1])], axis=1
-    )
+    weights /= weights.sum()
+    return np.stack([np.convolve(column, weights, mode="valid") for column in padded.T], axis=1)
 
 
 def has_floor_root(skeleton: Skeleton) -> bool:
@@ -133,17 +156,21 @@ def with_root_motion(clip: Clip, name: str = "root") -> tuple[Clip, FloorPath, l
         clip = _with_root(clip, name)
         motion = _motion_of(clip)
         notes.append(f"a root `{motion.skeleton.names[0]}` on the floor was made: the rig had none")
-    skeleton, pose = motion.skeleton, fk(motion)
-    turned = multiply(path.rotations, skeleton.rest[0])
-    rest_height = skeleton.offsets[0] * UP
-    root = path.positions + rest_height
+    skeleton = motion.skeleton
+    root = path.positions + skeleton.offsets[0] * UP
+    moved = _move_root(motion, root, multiply(path.rotations, skeleton.rest[0]))
+    return replace(clip, motion=moved), path, notes
+
+
+def _move_root(motion: Motion, root: Array, turned: Array) -> Motion:
+    """A motion whose root has other places (F, 3) and rotations (F, 4), while the rest stays in the world."""
+    pose = fk(motion)
     rotations, offsets = motion.rotations.copy(), frame_offsets(motion).copy()
-    for child in skeleton.children[0]:
+    for child in motion.skeleton.children[0]:
         rotations[:, child] = multiply(conjugate(turned), pose.rotations[:, child])
         offsets[:, child] = unrotate(turned, pose.positions[:, child] - root)
     rotations[:, 0] = turned
-    moved = replace(motion, root=root, rotations=rotations, offsets=offsets)
-    return replace(clip, motion=moved), path, notes
+    return replace(motion, root=root, rotations=rotations, offsets=offsets)
 
 
 def _motion_of(clip: Clip) -> Motion:
@@ -294,7 +321,11 @@ def make_loop(motion: Motion) -> tuple[Motion, list[str]]:
     stride = Stride(
         turn=from_axis_angle(UP, way.headings[-1] - way.headings[0]), start=way.positions[0], end=way.positions[-1]
     )
-    closed, plant_notes = hold_plants(smooth_seam(closed, stride), stride)
+    smooth = smooth_seam(closed, stride)
+    closed, plant_notes = hold_plants(smooth, stride)
+    if closed is not smooth and has_floor_root(motion.skeleton):
+        # The solver moves the whole body; a root on the floor stays there.
+        closed = _move_root(closed, smooth.root, smooth.rotations[:, 0])
     seam, inner = seam_jump(closed, stride)
     where = f"frames {first} to {last} repeat best, {(last - first) / motion.fps:.2f} s"
     each_frame = 1000 * gap / (last - first)

@@ -150,6 +150,8 @@ def _figure(shown: PageCharacter, thin: float) -> dict[str, Any]:
         "low": low.tolist(),
         "scale": scale.tolist(),
         "places": packed,
+        # The camera looks at the middle of the body: the root of some rigs lies on the floor.
+        "rise": float(np.mean(0.5 * (places[..., 1].min(axis=1) + places[..., 1].max(axis=1)) - root[:, 1])),
         "root": base64.b64encode(root.astype("<f4").tobytes()).decode("ascii"),
         "strokes": [[number[a], number[b], round(width, 5), side] for a, b, width, side in figure.strokes],
         "size": float(figure.size),

@@ -51,7 +51,7 @@ function middleOf(figure) {
       low[i % 3] = Math.min(low[i % 3], figure.root[i]);
       high[i % 3] = Math.max(high[i % 3], figure.root[i]);
     }
-    return [0.5 * (low[0] + high[0]), 0.5 * (low[1] + high[1]), 0.5 * (low[2] + high[2])];
+    return [0.5 * (low[0] + high[0]), 0.5 * (low[1] + high[1]) + figure.rise, 0.5 * (low[2] + high[2])];
   }
   // The camera follows a mean over half a second, so that it does not sway with every step.
   const sum = [0, 0, 0];
@@ -59,7 +59,7 @@ function middleOf(figure) {
     const [frame, share] = frameAt(figure, state.time + k / 16);
     mixed(figure.root, 3, frame, share).forEach((value, axis) => { sum[axis] += value / 9; });
   }
-  return [sum[0], sum[1] - 0.05 * figure.size, sum[2]];
+  return [sum[0], sum[1] + figure.rise, sum[2]];
 }
 
 function floorGrid(see, middle) {

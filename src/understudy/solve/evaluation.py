@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from understudy.base.quaternion import Array
-from understudy.base.records import cached, gaussian_smoothed, record, widened
+from understudy.base.records import cached, distinct, gaussian_smoothed, record, widened
 from understudy.constraints.base import Constraint, ConstraintInput, Relation, Residuals
 from understudy.figure.kinematics import move_points
 from understudy.figure.measures import leg_length
@@ -84,6 +84,10 @@ class ResidualIndex:
         )
 
 
+MIN_FRAME_WEIGHT = 0.02
+"""The least weight of a frame."""
+
+
 @record
 class ProblemAtFrames:
     """The problem at some of its frames, around a base motion; solvers evaluate this."""
@@ -95,6 +99,9 @@ class ProblemAtFrames:
     """(N,) the evaluated frames, rising."""
     constraint_indices: tuple[int, ...] | None = None
     """The indices of the evaluated constraints; None for all."""
+    shared_frames: np.ndarray | None = None
+    """Those of the frames at which every constraint is evaluated, rising; None for all. At the other frames only those
+    constraints are evaluated that begin or end there."""
 
     @cached
     def targets(self) -> tuple[Target, ...]:
@@ -125,7 +132,41 @@ class ProblemAtFrames:
             return tuple(constraint_frames)
         index = np.full(len(self.problem.times), -1)
         index[self.frames] = np.arange(len(self.frames))
-        return tuple(at[at >= 0] for at in (index[frames] for frames in constraint_frames))
+        if self.shared_frames is None:
+            return tuple(at[at >= 0] for at in (index[frames] for frames in constraint_frames))
+        is_shared, out = np.zeros(len(index), bool), []
+        is_shared[self.shared_frames] = True
+        for number, frames in zip(indices, constraint_frames, strict=True):
+            at = index[distinct(np.concatenate([frames[is_shared[frames]], self._ends(number)]))]
+            out.append(at[at >= 0])
+        return tuple(out)
+
+    def _ends(self, number: int) -> np.ndarray:
+        """The frames at which a constraint of the problem begins or ends."""
+        frames = self.problem.constraint_frames[number]
+        return self.problem.constraints[number].ends(frames) if len(frames) else frames
+
+    @cached
+    def frame_weights(self) -> tuple[Array, ...] | None:
+        """For each constraint, the weights (n,) of its frames; None if all weigh the same.
+
+        A shared frame near an end of the constraint counts less, so that an end may pass it without a jump of the
+        result.
+        """
+        if self.shared_frames is None or len(self.shared_frames) < 2:
+            return None
+        step = float(np.max(np.diff(self.shared_frames)))
+        indices = range(len(self.problem.constraints)) if self.constraint_indices is None else self.constraint_indices
+        weights = []
+        for number, at in zip(indices, self.frame_indices, strict=True):
+            frames, ends = self.frames[at], np.sort(self._ends(number))
+            if len(ends) == 0:
+                weights.append(np.ones(len(at)))
+                continue
+            after = np.minimum(np.searchsorted(ends, frames), len(ends) - 1)
+            distance = np.minimum(np.abs(ends[after] - frames), np.abs(frames - ends[np.maximum(after - 1, 0)]))
+            weights.append(np.where(distance > 0, np.clip(distance / step, MIN_FRAME_WEIGHT, 1.0), 1.0))
+        return tuple(weights)
 
     @cached
     def windows(self) -> list[tuple[Target, slice | np.ndarray, slice | np.ndarray, Array]]:
@@ -237,6 +278,19 @@ class Evaluation:
     def values(self) -> Array:
         """(T,) all residuals, in the order of the index."""
         return np.concatenate([np.zeros(0), *(rows.values.T.ravel() for rows in self.rows)])
+
+    @cached
+    def weights(self) -> Array:
+        """(T,) the weight of the frame of each residual."""
+        if self.sample.frame_weights is None:
+            return np.ones(len(self.values))
+        counts = [rows.values.shape[1] for rows in self.rows]
+        return np.concatenate(
+            [
+                np.zeros(0),
+                *(np.tile(part, count) for part, count in zip(self.sample.frame_weights, counts, strict=True)),
+            ]
+        )
 
     @cached
     def flat_violation(self) -> Array:

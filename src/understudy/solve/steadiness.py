@@ -22,14 +22,14 @@ from understudy.figure.limbs import first_of_limb
 from understudy.figure.motion import Motion
 from understudy.figure.roles import roles
 from understudy.figure.skeleton import JointKind, Skeleton
-from understudy.solve.coordinates import Body
+from understudy.solve.coordinates import Body, shifted
 from understudy.solve.lapack import dpbtrf, dpbtrs
 from understudy.solve.problem import Problem
 
 FAST_SECONDS = 0.04
 """Changes of the head's path over a shorter time than this are fast."""
 
-WINDOW_SECONDS, FULL_EXCESS = 0.1, 0.25
+WINDOW_SECONDS, FULL_EXCESS = 0.1, 0.1
 """The window in which the accelerations of two heads are compared, and the relative excess from which on the fast part
 of one is replaced in full by that of the other."""
 
@@ -49,6 +49,11 @@ those of a window of the second length, so that a glitch of one foot does not be
 MIN_FRAMES, RIDGE = 6, 0.05
 """The fewest frames of a contact whose shaking the root loses, and the relative weight that keeps shares small where
 feet shake alike."""
+
+
+MAX_JUMP_RATIO, MIN_JUMP_LEGS, JUMP_REACH_FRAMES = 1.25, 0.0015, 3
+"""A root jumps at a frame where it is farther from the line between its neighbours, twice, than this many times what
+the start has within the reach, plus the leg lengths: that is what a viewer sees as a pop."""
 
 
 def roughness_costs(costs: Array, roughness: float) -> Array:
@@ -170,6 +175,20 @@ def with_steady_heads(problem: Problem, bodies: tuple[Body, ...], hold: float, u
             body = body if steady is body.motion else body.with_motion(steady)
         out.append(body)
     return tuple(out)
+
+
+def count_root_jumps(problem: Problem, bodies: tuple[Body, ...]) -> int:
+    """The frames at which the root of a body jumps and that of its start motion does not, around that time."""
+    count = 0
+    for actor, body in zip(problem.actors, bodies, strict=True):
+        jumps, allowed = (
+            np.linalg.norm(np.diff(motion.root, 2, axis=0), axis=-1) for motion in (body.motion, actor.motion)
+        )
+        reach = min(JUMP_REACH_FRAMES, len(allowed) // 2)
+        if len(allowed):
+            around = np.max([shifted(allowed, k) for k in range(-reach, reach + 1)], axis=0)
+            count += int(np.count_nonzero(jumps > MAX_JUMP_RATIO * around + MIN_JUMP_LEGS * problem.leg))
+    return count
 
 
 def _onset(problem: Problem, hold: float, until: float) -> Array:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from understudy.base.errors import UnderstudyError, nearest_names
 from understudy.base.fields import FieldError, convert, unknown_key
-from understudy.correspondence.map_file import PAIR_KEYS
+from understudy.base.quaternion import Array
+from understudy.correspondence.map_file import ANGLE_KEYS, PAIR_KEYS
 from understudy.correspondence.pairs import Correspondence, Pair, pair_same_names, same_structure
 from understudy.correspondence.suggest import suggest
-from understudy.figure.motion import Motion
+from understudy.figure.kinematics import fk
+from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.skeleton import Skeleton
+from understudy.retarget.plan import Assignment
 
 Table = dict[str, Any]
 
@@ -61,8 +65,7 @@ def _pair(table: Any, source: Skeleton, target: Skeleton) -> Pair:
                 values[key] = convert(table[key], kind)
             except FieldError as error:
                 raise FieldError(f"{key}: {error.message}", (key,), hint=error.hint) from None
-    if "twist" in values:
-        values["twist"] = float(np.radians(values["twist"]))
+    values |= {key: np.radians(values[key]).tolist() for key in ANGLE_KEYS if key in values}
     return Pair(source=bones["source"], target=bones["target"], **values)
 
 
@@ -78,7 +81,7 @@ def _bones(table: Table, side: str, skeleton: Skeleton) -> tuple[str, ...]:
 
 
 def pair_tables(correspondence: Correspondence) -> list[Table]:
-    """Pairs as document tables; twist in degrees."""
+    """Pairs as document tables; twist and turn in degrees."""
     tables = []
     for pair in correspondence.pairs:
         table: Table = {
@@ -91,8 +94,26 @@ def pair_tables(correspondence: Correspondence) -> list[Table]:
             table["align"] = pair.align
         if pair.twist:
             table["twist"] = float(np.degrees(pair.twist))
+        if any(pair.turn):
+            table["turn"] = np.degrees(pair.turn).tolist()
         tables.append(table)
     return tables
+
+
+def reference_poses(assignment: Assignment) -> tuple[Motion, Motion]:
+    """The poses in which source and target count as the same, a frame each: both stand at the origin."""
+    source, target = assignment.motion.skeleton, assignment.target
+    alignment = assignment.alignment
+    poses = (source.rest, target.rest) if alignment is None else (alignment.source, alignment.target)
+    return _standing(source, poses[0]), _standing(target, poses[1])
+
+
+def _standing(skeleton: Skeleton, local: Array) -> Motion:
+    """A pose of local rotations (J, 4) with its lowest point at height zero and its root over the origin."""
+    posed = replace(rest_motion(skeleton), rotations=local[None])
+    pose = fk(posed)
+    lowest = float(np.concatenate([pose.positions[0], pose.ends()[0]])[:, 1].min())
+    return replace(posed, root=posed.root - np.array([*posed.root[0, :1], lowest, *posed.root[0, 2:]]))
 
 
 def correspondence_table(correspondence: Correspondence, source: str, target: str, *, given: bool) -> Table:

@@ -8,7 +8,7 @@ from typing import Any
 
 from understudy.base.errors import nearest_names
 from understudy.studio import export as exporting
-from understudy.studio.document import apply_changes, empty_document
+from understudy.studio.document import apply_changes, empty_document, is_ready
 from understudy.studio.messages import RequestError, json_text, parse_request
 from understudy.studio.opening import open_file, stem, with_contacts
 from understudy.studio.painting import lacks_places
@@ -117,6 +117,14 @@ async def _suggest(session: Session, page: Page, arguments: Arguments) -> None:
         "take the suggested pairs",
         lambda document: {**document, "pairs": document_solver.suggest_pairs(document, base)},
     )
+
+
+async def _neutral(session: Session, page: Page, arguments: Arguments) -> Any:
+    document, base, document_solver = session.document, session.folders.base, session.document_solver
+    if not is_ready(document):
+        return []
+    session.folders.check(document)
+    return await session.publisher.solve_thread.interrupt_with(lambda: document_solver.neutral(document, base))
 
 
 async def _variants(session: Session, page: Page, arguments: Arguments) -> None:
@@ -230,6 +238,7 @@ COMMANDS: dict[str, Callable[[Session, Page, Arguments], Awaitable[Any]]] = {
     "fresh": _fresh,
     "detect": _detect,
     "suggest": _suggest,
+    "neutral": _neutral,
     "variants": _variants,
     "browse": _browse,
     "save": _save,

@@ -23,13 +23,19 @@ from understudy.retarget.live import LiveSession, thin_actor
 from understudy.retarget.plan import Assignment
 from understudy.retarget.spec import ALL, AUTO, Recipe
 from understudy.samples import skin
-from understudy.studio.bones import correspondence_table, pair_tables, read_correspondence, suggest_pairs
+from understudy.studio.bones import (
+    correspondence_table,
+    pair_tables,
+    read_correspondence,
+    reference_poses,
+    suggest_pairs,
+)
 from understudy.studio.cache import Cache, content_key
 from understudy.studio.document import recipe_tables
 from understudy.studio.painting import lacks_places, touch_tables, with_places
 from understudy.studio.performance import RetargetResult, on_shown_tree, result_label, source_label
 from understudy.studio.props import load_props, prop_tables
-from understudy.studio.scene import EMPTY_SCENE, MAX_SHOWN_FPS, SolveResult, Table, body_table
+from understudy.studio.scene import EMPTY_SCENE, MAX_SHOWN_FPS, ShownBody, SolveResult, Table, body_table
 
 INDEPENDENT_TABLES = {
     "actor": ("actors", ()),
@@ -233,6 +239,21 @@ class RetargetDocumentSolver:
         recipe = self._recipe(document, base)
         first = self._make_load(recipe)(recipe.actors[0], recipe.reading, base)
         return pair_tables(suggest_pairs(first.motion.skeleton, first.target, first.motion, first.target_motion))
+
+    def neutral(self, document: Table, base: Path) -> list[Table]:
+        """The poses in which source and target of the first actor count as the same, as the page draws them."""
+        recipe = self._recipe(document, base)
+        first = self._make_load(recipe)(recipe.actors[0], recipe.reading, base)
+        source, target = reference_poses(self._make_assign(document, recipe)(first, base)[0])
+        several = len(recipe.actors) > 1
+        bodies = [
+            ShownBody(which=f"{kind}:{first.spec.name}" if several else kind, label="", motion=motion)
+            for kind, motion in (("source", source), ("result", on_shown_tree(first, target)))
+        ]
+        return [
+            {"which": body.which, **{key: arrays[key][0].ravel().tolist() for key in ("positions", "rotations")}}
+            for body, arrays in ((body, body.message()[1]) for body in bodies)
+        ]
 
     def _recipe(
         self, document: Table, base: Path, actors: list[Table] | None = None, *, quickly: bool = False

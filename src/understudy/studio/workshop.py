@@ -54,3 +54,7 @@ class DocumentSolver:
         """The suggested bone pairs, as document tables."""
         mode_solver = self.retargets if document["mode"] == "retarget" else self.clips
         return mode_solver.suggest_pairs(document, base)
+
+    def neutral(self, document: Table, base: Path) -> list[Table]:
+        """The poses in which source and target count as the same; none in a mode without a target."""
+        return self.retargets.neutral(document, base) if document["mode"] == "retarget" else []

@@ -128,3 +128,52 @@ def test_a_folder_is_a_batch_and_each_clip_opens(desk: Any, server: Any) -> None
     desk.until("state.value.document.recipe.actor[0].source.endsWith('squat.bvh')")
     desk.settle()
     assert desk.document["recipe"]["actor"][0]["target"] == "sample:child"
+
+
+def test_the_neutral_pose_is_posed_on_the_stage(desk: Any) -> None:
+    desk.sample("walk", "source")
+    desk.sample("other", "target")
+    arm = next(
+        pair["target"] for pair in desk.value("state.value.correspondence.pairs") if pair["source"] == "LeftForeArm"
+    )
+    before = desk.motion()[1]
+    desk.panel("correspondence")
+    desk.at("pose-neutral").click()
+    desk.at("posing").wait_for()
+    desk.page.wait_for_timeout(600)
+    desk.picture("neutral_poses")
+    click_joint(desk, "result", arm)
+    desk.until(f"selection.value.joint === '{arm}'")
+    assert "rings" in desk.at("chosen-joint").inner_text()
+    desk.page.wait_for_timeout(300)
+    # One of the rings is dragged; which one is under the pointer depends on how the bone is turned.
+    at = desk.value(f"screen('result', '{arm}')")
+    for angle in np.radians(np.arange(0, 360, 15)):
+        x, y = at["x"] + 68 * np.cos(angle), at["y"] + 68 * np.sin(angle)
+        desk.page.mouse.move(x, y)
+        if desk.value("grip()"):
+            break
+    assert desk.value("grip()"), "no ring is under the pointer"
+    desk.page.mouse.down()
+    desk.page.mouse.move(at["x"] + 68 * np.cos(angle + 0.5), at["y"] + 68 * np.sin(angle + 0.5), steps=6)
+    desk.picture("neutral_posed")
+    desk.page.mouse.up()
+    desk.until("state.value.document.pairs?.some((pair) => pair.turn)")
+    desk.settle()
+    (turned,) = [pair for pair in desk.document["pairs"] if pair.get("turn")]
+    assert arm in np.atleast_1d(turned["target"])
+    degrees = float(np.linalg.norm(turned["turn"]))
+    assert 3.0 < degrees < 90.0
+    # The same by keys, and back by the number in the panel.
+    desk.at("canvas").focus()
+    desk.page.keyboard.press("Alt+Shift+ArrowUp")
+    desk.until(f"Math.abs(Math.hypot(...state.value.document.pairs.find((pair) => pair.turn).turn) - {degrees}) > 0.5")
+    desk.settle()
+    assert "Pose" in desk.value("state.value.undo")
+    desk.at("posing-done").click()
+    desk.at("posing").wait_for(state="hidden")
+    after = desk.motion()[1]
+    assert 0.005 < np.abs(after - before).max() < 1.0
+    names = desk.names()
+    foot = next(number for number, name in enumerate(names) if "foot" in name.lower())
+    assert np.abs(after[:, foot] - before[:, foot]).max() < 0.01, "the feet stay where they were"

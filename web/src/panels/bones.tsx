@@ -1,7 +1,8 @@
 /** Correspondence: which bone of the source plays which of the target. */
 
 import { useState } from "preact/hooks";
-import type { Actor, Json } from "../protocol";
+import { neutral, previewTurn, showNeutral, turnChanges, turnOf } from "../neutral";
+import type { Actor, Json, Vector } from "../protocol";
 import { clock, look, select, selection, state, drag, result } from "../store";
 import { ask, bodyOf, document_, focusPanel, keep, keepAll, troubleAt } from "./changing";
 import { Choice, Empty, Message, NumberBox, Section, Slider } from "./elements";
@@ -67,11 +68,25 @@ function Pairs(props: { pairs: SurePair[]; own: boolean }) {
       <PairButton chosen={chosen} onPair={pair} />
       <Trees {...bodies} pairs={pairs} chosen={chosen} at={at} onChoose={choose} onPair={pair} onUnpair={unpair} />
       {pairs[at] && <PairDetail key={at} index={at} pairs={pairs} onUnpair={() => unpair(at)} />}
+      <Neutral />
       <Section title="Alignment and reference poses" open={false}>
         <References />
       </Section>
       <PairList pairs={pairs} at={at} />
     </>
+  );
+}
+
+/** The way to the neutral poses on the stage. */
+function Neutral() {
+  const shown = neutral.value !== null;
+  return (
+    <div class="row">
+      <button type="button" data-testid="pose-neutral" aria-pressed={shown} onClick={() => showNeutral(!shown)}>
+        Neutral poses
+      </button>
+      <span class="soft">both as they count as the same, to be posed on the stage</span>
+    </div>
   );
 }
 
@@ -162,6 +177,7 @@ function PairDetail(props: { index: number; pairs: SurePair[]; onUnpair: () => v
       >
         twist (°)
       </Slider>
+      <Turn index={props.index} pair={pair} />
       <div class="field inline">
         <label for="pair-align">Align</label>
         <Choice
@@ -174,6 +190,34 @@ function PairDetail(props: { index: number; pairs: SurePair[]; onUnpair: () => v
         />
       </div>
     </div>
+  );
+}
+
+/** How the target's bone is posed where both bodies count as the same. */
+function Turn(props: { index: number; pair: SurePair }) {
+  const turn = turnOf(props.pair);
+  const changed = (axis: number, value: number) => turn.map((each, at) => (at === axis ? value : each)) as Vector;
+  return (
+    <>
+      {["x", "y", "z"].map((axis, number) => (
+        <Slider
+          key={axis}
+          label={`pose about ${axis} of the bone, degrees`}
+          value={turn[number]}
+          from={-180}
+          to={180}
+          step={1}
+          home={0}
+          onLive={(value) => previewTurn(props.index, changed(number, value))}
+          onCommit={(value) =>
+            keepAll(`pose ${pairText(props.pair)}`, turnChanges(props.index, changed(number, value)))
+          }
+          testid={`pair-turn-${axis}`}
+        >
+          pose {axis} (°)
+        </Slider>
+      ))}
+    </>
   );
 }
 

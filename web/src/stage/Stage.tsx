@@ -4,6 +4,7 @@ import { batch, effect, signal, untracked } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import "./stage.css";
 import { deeds } from "../keys";
+import { neutral, posedBone, previewTurn, showNeutral } from "../neutral";
 import type { Body } from "../protocol";
 import {
   clock,
@@ -29,6 +30,7 @@ import { brush } from "../timeline/moving";
 import { nudge, pointer, type Hover } from "./pointing";
 import { effectors } from "./overlays";
 import { shoot, stopFilming } from "./filming";
+import { changesOf } from "./handles";
 import { makeRenderer } from "./renderer";
 import { Tools } from "./Tools";
 import { Theatre } from "./theatre";
@@ -66,6 +68,7 @@ export function Stage() {
         film={async () => void (stage.now && (await shoot(stage.now)))}
       />
       {bodies.length > 0 && <Legend bodies={bodies} />}
+      {neutral.value && <Posing />}
       <Labels />
     </main>
   );
@@ -80,6 +83,21 @@ function Empty() {
           Open a file or a sample
         </button>
       </p>
+    </div>
+  );
+}
+
+/** What is said while the neutral poses are on the stage. */
+function Posing() {
+  return (
+    <div class="posing" data-testid="posing">
+      <p>
+        <strong>Neutral poses.</strong> Source and target count as the same here. Click a joint of the target and turn it
+        by its rings where the two differ.
+      </p>
+      <button class="primary" data-testid="posing-done" onClick={() => showNeutral(false)}>
+        Done
+      </button>
     </div>
   );
 }
@@ -131,7 +149,7 @@ function Labels() {
       {chosen.kind === "joint" && (
         <div class="chosen" data-testid="chosen-joint">
           {chosen.joint}
-          {chosen.which?.startsWith("result") ? ": drag the arrows to place it around this time" : " (source)"}
+          {whatToDo(chosen.which ?? "", chosen.joint ?? "")}
         </div>
       )}
       <span class="unseen" role="status">
@@ -139,6 +157,12 @@ function Labels() {
       </span>
     </>
   );
+}
+
+function whatToDo(which: string, joint: string): string {
+  if (!which.startsWith("result")) return " (source)";
+  if (!neutral.value) return ": drag the arrows to place it around this time";
+  return posedBone(joint).index < 0 ? ": is in no pair" : ": drag the rings to turn it";
 }
 
 // ---------------------------------------------------------------------------------------------------------- opening
@@ -159,11 +183,18 @@ function open(canvas: HTMLCanvasElement): () => void {
         playing: clock.playing.peek(),
         view: view.peek(),
         selection: selection.peek(),
+        neutral: neutral.peek() !== null,
       }),
       {
-        moved: (handle, place) => drag(handle.changes(place)),
-        dropped: (handle, place) => void drop(handle.label, handle.changes(place)),
-        nudged: (handle, place) => linger(handle.label, handle.changes(place)),
+        moved: (handle, place, rotation) => {
+          if (handle.turning) previewTurn(handle.turning.index, handle.turning.turn(rotation));
+          else drag(handle.changes(place));
+        },
+        dropped: (handle, place, rotation) => void drop(handle.label, changesOf(handle, place, rotation)),
+        nudged: (handle, place, rotation) => {
+          if (handle.turning) previewTurn(handle.turning.index, handle.turning.turn(rotation));
+          linger(handle.label, changesOf(handle, place, rotation));
+        },
         nudging: () => lingering.peek(),
       },
       report,
@@ -189,6 +220,7 @@ function resized(canvas: HTMLCanvasElement, theatre: Theatre): () => void {
 function watch(theatre: Theatre): () => void {
   let framed = "";
   let kept: View["camera"] = null;
+  let posed = false;
   const endings = [
     effect(() => theatre.shade(view.value.shading)),
     effect(() => {
@@ -198,7 +230,7 @@ function watch(theatre: Theatre): () => void {
     effect(() => {
       void motionsChanged.value;
       void state.value;
-      theatre.takeMotions(motions, view.value.shown);
+      theatre.takeMotions(neutral.value ?? motions, view.value.shown);
       const settled = [...motions.values()].every((motion) => motion.header.seq === null);
       if (settled) theatre.arrange(view.value.layout);
       if (theatre.present === framed || theatre.present === "") return;
@@ -208,6 +240,11 @@ function watch(theatre: Theatre): () => void {
       const camera = kept;
       window.requestAnimationFrame(() => (camera ? theatre.restore(camera) : theatre.fit(0)));
       if (theatre.figures.every((figure) => figure.motion)) kept = null;
+    }),
+    effect(() => {
+      const posing = neutral.value !== null;
+      if (posing !== posed) window.requestAnimationFrame(() => theatre.fit(posing ? 0 : undefined));
+      posed = posing;
     }),
     effect(() => theatre.takeResult(result.value)),
     effect(() => {

@@ -7,7 +7,7 @@ import type { View } from "../store";
 import { frameOf } from "../motions";
 import { Label } from "./labels";
 import { Balance, Traces } from "./overlays";
-import { fetchSkin, type Ghost, type Skin } from "./skin";
+import { fetchSkin, type Drawn, type Ghost, type Skin } from "./skin";
 import { Sticks } from "./sticks";
 
 /** Seconds between ghosts, and how many there are before and behind. */
@@ -44,7 +44,7 @@ export class Figure {
 
   constructor(
     readonly body: Body,
-    private readonly fine: boolean,
+    private readonly drawn: Drawn,
     private readonly changed: () => void,
     private readonly failed: (trouble: unknown) => void,
   ) {
@@ -59,7 +59,7 @@ export class Figure {
 
   private async load(url: string): Promise<void> {
     try {
-      const skin = await fetchSkin(url, this.fine, this.changed);
+      const skin = await fetchSkin(url, this.drawn, this.changed);
       if (!skin) return;
       this.skin = skin;
       this.group.add(skin.mesh, skin.shadow, skin.veil);
@@ -129,7 +129,7 @@ export class Figure {
   }
 
   private haunt(motion: MotionData, time: number, visible: boolean, skinned: boolean): void {
-    const skin = skinned && visible && (this.fine || (this.skin?.triangles ?? 0) <= QUICK_TRIANGLES) ? this.skin : null;
+    const skin = skinned && visible && (this.drawn.fine || (this.skin?.triangles ?? 0) <= QUICK_TRIANGLES) ? this.skin : null;
     this.ghosts.group.visible = visible && !skin;
     for (const ghost of this.skinGhosts) ghost.mesh.visible = false;
     if (!visible) return;

@@ -17,15 +17,16 @@ import {
   Vector3,
 } from "three";
 import { TransformControls } from "three/addons/controls/TransformControls.js";
+import type { Quaternion } from "../neutral";
 import type { Vector } from "../protocol";
 import type { Camera } from "./camera";
 import type { Handle } from "./handles";
 
 export interface Dragging {
-  moved(handle: Handle, place: Vector): void;
-  dropped(handle: Handle, place: Vector): void;
+  moved(handle: Handle, place: Vector, rotation: Quaternion): void;
+  dropped(handle: Handle, place: Vector, rotation: Quaternion): void;
   /** Moved by keys, perhaps not for the last time. */
-  nudged(handle: Handle, place: Vector): void;
+  nudged(handle: Handle, place: Vector, rotation: Quaternion): void;
   /** Whether what was moved by keys is further than what is shown otherwise. */
   nudging(): boolean;
 }
@@ -62,7 +63,7 @@ export class Grips {
     });
     this.controls.addEventListener("objectChange", () => {
       this.moved = true;
-      if (this.active && this.controls.dragging) dragging.moved(this.active, this.place());
+      if (this.active && this.controls.dragging) dragging.moved(this.active, ...this.now());
     });
     this.group.add(this.proxy, this.knobs, this.shapes, this.controls.getHelper());
   }
@@ -92,8 +93,12 @@ export class Grips {
       return;
     }
     this.base.copy(base(this.active.which));
+    const { turning } = this.active;
     this.proxy.position.fromArray(this.active.place).add(this.base);
+    this.proxy.quaternion.fromArray(turning?.rotation ?? [0, 0, 0, 1]);
     this.proxy.updateMatrixWorld();
+    this.controls.setMode(turning ? "rotate" : "translate");
+    this.controls.setSpace(turning ? "local" : "world");
     this.controls.showY = this.active.axes === "xyz";
     if (this.controls.object !== this.proxy) this.controls.attach(this.proxy);
   }
@@ -114,22 +119,26 @@ export class Grips {
     return true;
   }
 
-  /** Move the active handle by keys. */
-  nudge(by: Vector3): void {
+  /** Move the active handle by keys: by a vector, metres, or turn it about an axis, radians. */
+  nudge(by: Vector3, axis: Vector3, angle: number): void {
     if (!this.active) return;
-    if (this.active.axes === "xz") by.y = 0;
-    this.proxy.position.add(by);
+    if (this.active.turning) this.proxy.rotateOnWorldAxis(axis, angle);
+    else {
+      if (this.active.axes === "xz") by.y = 0;
+      this.proxy.position.add(by);
+    }
     this.proxy.updateMatrixWorld();
-    this.dragging.nudged(this.active, this.place());
+    this.dragging.nudged(this.active, ...this.now());
   }
 
-  private place(): Vector {
+  /** Where the active handle is, and how it is turned. */
+  private now(): [Vector, Quaternion] {
     const at = this.proxy.position.clone().sub(this.base);
-    return at.toArray().map((value) => Number(value.toFixed(5))) as Vector;
+    return [at.toArray().map((value) => Number(value.toFixed(5))) as Vector, this.proxy.quaternion.toArray()];
   }
 
   private finish(): void {
-    if (this.active && this.moved) this.dragging.dropped(this.active, this.place());
+    if (this.active && this.moved) this.dragging.dropped(this.active, ...this.now());
     this.moved = false;
   }
 

@@ -1,6 +1,7 @@
 /** What of the selection can be moved on the stage, and what a move changes in the document. */
 
 import type { Change, Constraint, Field, Json, Path, Result, State, Track, Vector } from "../protocol";
+import { posedBone, turnAfter, turnChanges, type Quaternion } from "../neutral";
 import type { Selection } from "../store";
 
 export interface Handle {
@@ -12,6 +13,8 @@ export interface Handle {
   axes: "xyz" | "xz";
   /** The changes for it to be at another place. */
   changes(place: Vector): Change[];
+  /** Of what is turned and not moved: its orientation, and the turn of its pair for another one. */
+  turning?: { rotation: Quaternion; index: number; turn(rotation: Quaternion): Vector };
   /** The body in whose part of the stage it is. */
   which: string;
   /** What is drawn about it besides. */
@@ -25,6 +28,10 @@ export interface Situation {
   time: number;
   /** Where a joint or end is now; null where it is not on the stage. */
   placeOf(which: string, joint: string): Vector | null;
+  /** How a joint is turned now. */
+  rotationOf(which: string, joint: string): Quaternion | null;
+  /** Whether the neutral poses stand there in place of the motion. */
+  neutral: boolean;
 }
 
 /** Seconds that a place made by dragging holds before and behind the playhead. */
@@ -32,6 +39,7 @@ const REACH = 0.2;
 
 export function handlesOf(situation: Situation): Handle[] {
   const { selection } = situation;
+  if (situation.neutral) return neutralHandles(situation, selection);
   if (selection.kind === "joint" && selection.which && selection.joint) {
     return jointHandles(situation, selection.which, selection.joint);
   }
@@ -122,6 +130,30 @@ function poseHandle({ state, time }: Situation, which: string, joint: string, he
         ? [{ op: "set", path: ["analogy", "poses", number, "drags", joint], value: place }]
         : [{ op: "insert", path: ["analogy", "poses", poses.length], value: { frame, drags: { [joint]: place } } }],
   };
+}
+
+// --------------------------------------------------------------------------------------------------- neutral poses
+
+/** A bone of the target's neutral pose is turned about its own axes. */
+function neutralHandles({ placeOf, rotationOf }: Situation, { kind, which, joint }: Selection): Handle[] {
+  if (kind !== "joint" || !which?.startsWith("result") || !joint) return [];
+  const { index, bone } = posedBone(joint);
+  const place = placeOf(which, bone);
+  const rotation = rotationOf(which, bone);
+  if (index < 0 || !place || !rotation) return [];
+  return [
+    {
+      ...{ id: `neutral/${which}/${bone}`, label: `Pose ${bone}`, which, place, axes: "xyz" },
+      changes: () => [],
+      turning: { rotation, index, turn: (after) => turnAfter(index, rotation, after) },
+    },
+  ];
+}
+
+/** What a handle changes where it is now. */
+export function changesOf(handle: Handle, place: Vector, rotation: Quaternion): Change[] {
+  const { turning } = handle;
+  return turning ? turnChanges(turning.index, turning.turn(rotation)) : handle.changes(place);
 }
 
 // ------------------------------------------------------------------------------------------------------- footsteps

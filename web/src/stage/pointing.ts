@@ -101,8 +101,10 @@ export function nudge(event: KeyboardEvent, theatre: Theatre): void {
   const { matrixWorld } = theatre.camera.lens;
   const right = new Vector3().setFromMatrixColumn(matrixWorld, 0).setY(0).normalize();
   const up = new Vector3(0, 1, 0);
+  const axis = way[0] ? up.clone() : right.clone();
+  const angle = ((way[0] || -way[1]) * (event.shiftKey ? 10 : 2) * Math.PI) / 180;
   // What only goes over the floor goes away and near instead of up and down.
   if (theatre.grips.active.axes === "xz") up.crossVectors(up, right);
-  theatre.grips.nudge(right.multiplyScalar(way[0] * size).addScaledVector(up, way[1] * size));
+  theatre.grips.nudge(right.multiplyScalar(way[0] * size).addScaledVector(up, way[1] * size), axis, angle);
   event.preventDefault();
 }

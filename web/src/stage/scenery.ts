@@ -4,7 +4,7 @@ import {
   AmbientLight,
   BufferAttribute,
   BufferGeometry,
-  type Color,
+  Color,
   DirectionalLight,
   Fog,
   HemisphereLight,
@@ -18,6 +18,7 @@ import {
   type WebGLRenderer,
 } from "three";
 import type { Camera } from "./camera";
+import type { Daylight } from "./deforming";
 import { makeEnvironment } from "./environment";
 
 /** Metres from the middle to the edge. */
@@ -25,6 +26,10 @@ const REACH = 20;
 const PIECE = 4;
 /** From what is looked at to the sun, metres. */
 const SUN = new Vector3(2, 5, 3);
+/** The colour of light that comes back from the floor. */
+const GROUND = "#8899aa";
+/** Strengths of the quick light, without shadows of the sun. */
+const QUICK = { sun: 1.6, sky: 1.3, everywhere: 0.4 };
 /** Pixels along a side of the picture that the sun's shadows are taken from, with and without a graphics card. */
 const SHADOW_PIXELS = { card: 2048, none: 768 };
 
@@ -39,15 +44,23 @@ function squares(): BufferGeometry {
   return new BufferGeometry().setAttribute("position", new BufferAttribute(new Float32Array(places), 3));
 }
 
+/** The quick light as it shows on a white surface, for what is lit in the page itself. */
+export function quickLight(): Daylight {
+  const white = (strength: number) => [1, 1, 1].map((each) => (each * strength) / Math.PI);
+  const ground = new Color(GROUND).toArray().map((each) => (each * QUICK.sky) / Math.PI);
+  const way = SUN.clone().normalize().toArray();
+  return { sky: white(QUICK.sky), ground, everywhere: white(QUICK.everywhere), sun: white(QUICK.sun), way };
+}
+
 export class Scenery {
   readonly scene = new Scene();
   private readonly fog = new Fog("#888888", 10, 40);
   private readonly material = new LineBasicMaterial({ depthWrite: false });
   private readonly floor = new LineSegments(squares(), this.material);
   private readonly shade = new Mesh(new PlaneGeometry(2 * REACH, 2 * REACH).rotateX(-Math.PI / 2), new ShadowMaterial());
-  private readonly sun = new DirectionalLight("#ffffff", 1.6);
-  private readonly sky = new HemisphereLight("#ffffff", "#8899aa", 1.3);
-  private readonly everywhere = new AmbientLight("#ffffff", 0.4);
+  private readonly sun = new DirectionalLight("#ffffff", QUICK.sun);
+  private readonly sky = new HemisphereLight("#ffffff", GROUND, QUICK.sky);
+  private readonly everywhere = new AmbientLight("#ffffff", QUICK.everywhere);
 
   constructor() {
     this.floor.frustumCulled = false;
@@ -67,9 +80,9 @@ export class Scenery {
     if (fine) this.scene.environment ??= makeEnvironment(renderer);
     else this.scene.environment = null;
     this.scene.environmentIntensity = 0.75;
-    this.sky.intensity = fine ? 0.35 : 1.3;
-    this.everywhere.intensity = fine ? 0.1 : 0.4;
-    this.sun.intensity = fine ? 2.1 : 1.6;
+    this.sky.intensity = fine ? 0.35 : QUICK.sky;
+    this.everywhere.intensity = fine ? 0.1 : QUICK.everywhere;
+    this.sun.intensity = fine ? 2.1 : QUICK.sun;
     this.sun.castShadow = this.shade.visible = renderer.shadowMap.enabled = fine;
   }
 

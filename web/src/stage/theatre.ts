@@ -2,6 +2,7 @@
 
 import { Color, Group, IcosahedronGeometry, Mesh, MeshBasicMaterial, Vector3 } from "three";
 import type { MotionData } from "../motions";
+import type { Quaternion } from "../neutral";
 import type { Body, Result, State, Vector } from "../protocol";
 import type { Selection, View } from "../store";
 import { Camera } from "./camera";
@@ -21,6 +22,8 @@ export interface Sight {
   playing: boolean;
   view: View;
   selection: Selection;
+  /** Whether the neutral poses stand there in place of the motion. */
+  neutral: boolean;
 }
 
 /** Milliseconds that a dragged handle waits to be drawn with the motion that follows it. */
@@ -119,7 +122,8 @@ export class Theatre {
   private engage({ bodies }: State): void {
     for (const figure of this.figures) figure.dispose();
     this.cast.clear();
-    const make = (body: Body) => new Figure(body, this.fine ?? false, this.invalidate, this.failed);
+    const drawn = { fine: this.fine ?? false, slow: this.drawing.slow };
+    const make = (body: Body) => new Figure(body, drawn, this.invalidate, this.failed);
     this.figures.splice(0, Infinity, ...bodies.map(make));
     for (const figure of this.figures) this.cast.add(figure.group);
   }
@@ -186,7 +190,7 @@ export class Theatre {
 
   /** Bring everything to where the clock and the selection are, without drawing. */
   refresh(): void {
-    const { time, view, selection } = this.sight();
+    const { time, view, selection, neutral } = this.sight();
     const floor = this.state?.floor ?? 0;
     // Until something is known an empty picture will do: the page has more to do than to draw.
     this.scenery.scene.visible = this.state !== null;
@@ -196,8 +200,9 @@ export class Theatre {
     }
     this.markers.update();
     this.cones.group.position.copy(this.start("result"));
-    this.cones.update(time, view.plants, selection.kind === "track" ? trackAt(this.result, selection.path) : null);
+    this.cones.update(time, view.plants && !neutral, selection.kind === "track" ? trackAt(this.result, selection.path) : null);
     this.props.update(this.figures, this.start);
+    this.props.group.visible = !neutral;
     this.highlight(selection);
     this.follow(time, view.follow);
     this.scenery.update(this.camera, floor);
@@ -217,7 +222,8 @@ export class Theatre {
     const still = this.state !== null && !this.sight().playing;
     this.grips.group.visible = still;
     if (!this.state || !still) return;
-    const situation = { state: this.state, result: this.result, selection, time, placeOf: this.placeOf };
+    const { state, result, placeOf, rotationOf } = this;
+    const situation = { state, result, selection, time, placeOf, rotationOf, neutral: this.sight().neutral };
     this.grips.take(handlesOf(situation), this.start);
   }
 
@@ -256,6 +262,14 @@ export class Theatre {
     if (row < 0) return null;
     const at = 3 * (figure.frame * figure.motion.points + row);
     return Array.from(figure.motion.positions.subarray(at, at + 3)) as Vector;
+  };
+
+  private rotationOf = (which: string, joint: string): Quaternion | null => {
+    const figure = this.figures.find((each) => each.body.which === which);
+    const row = figure?.body.joints.findIndex((each) => each.name === joint) ?? -1;
+    if (!figure?.motion || row < 0) return null;
+    const at = 4 * (figure.frame * figure.motion.joints + row);
+    return Array.from(figure.motion.rotations.subarray(at, at + 4)) as Quaternion;
   };
 
   // ------------------------------------------------------------------------------------------------------- looking

@@ -15,15 +15,16 @@ from understudy.base.quaternion import Array, conjugate, exp, from_matrix, log, 
 from understudy.base.records import record
 from understudy.figure.kinematics import forward
 from understudy.figure.skeleton import Point, Skeleton
-from understudy.io.c3d.estimate import HALF_WIDTHS, HEAD_TOP, TREE, Estimate
+from understudy.io.c3d.estimate import HEAD_TOP, TREE, Estimate, Size
 from understudy.io.c3d.markers import part_of
 
 MARKER_METRES, OUTLIER_METRES = 0.004, 0.015
 """How far a marker is from its place on the body, as a rule, and from where on it counts as an outlier."""
 HIP_METRES, ACROSS_METRES, ALONG_METRES, TRUNK_METRES = 0.010, 0.006, 0.030, 0.020
 """How far the first estimate of a joint may be off: hips; joints of limbs across and along their bone; the trunk."""
-ANATOMY_METRES, FREE_METRES = 0.010, 0.040
-"""How far a marker may be from its place beside a joint's centre, and one that may be anywhere on its part."""
+ANATOMY_METRES, MEASURED_METRES, FREE_METRES = 0.010, 0.005, 0.040
+"""How far a marker may be from its place beside a joint's centre: by anatomy, and where the joint's width was measured;
+and one that may be anywhere on its part."""
 POSE_RADIANS, ROOT_METRES = 0.35, 0.05
 """How far the first estimate of a pose may be off."""
 INDEPENDENT_FRAMES = 6
@@ -91,7 +92,7 @@ def calibrate(markers: dict[str, Array], start: Estimate) -> Calibrated:
         markers: (F, 3) metres, world with Y up, by marker; NaN where one was not seen.
         start: The first estimate.
     """
-    skeleton = skeleton_of(bones_of(start), start.scale)
+    skeleton = skeleton_of(bones_of(start), start.size.scale)
     names = tuple(markers)
     joints = np.array([skeleton.joint(part_of(name)) for name in names])
     tracks = np.stack([markers[name] for name in names], axis=1)
@@ -105,10 +106,10 @@ def calibrate(markers: dict[str, Array], start: Estimate) -> Calibrated:
     offsets = np.nanmedian(local, axis=0)
     root, rotations = poses_of(start, skeleton)
     chosen = np.unique(np.linspace(0, len(root) - 1, min(MAX_FRAMES, len(root))).round().astype(int))
-    fit = _Fit(skeleton, joints, tracks[chosen], _prior(skeleton, names, offsets, start.scale))
+    fit = _Fit(skeleton, joints, tracks[chosen], _prior(skeleton, names, offsets, start.size))
     bones, offsets = fit.run(root[chosen], rotations[chosen], offsets)
     return Calibrated(
-        skeleton=skeleton_of(bones, start.scale),
+        skeleton=skeleton_of(bones, start.size.scale),
         points=tuple(
             Point(name=name, joint=skeleton.names[joint], offset=offset)
             for name, joint, offset in zip(names, joints, offsets)
@@ -124,8 +125,8 @@ class Prior:
     values: Array
 
 
-def _prior(skeleton: Skeleton, names: Sequence[str], offsets: Array, scale: float) -> Prior:
-    count = skeleton.num_joints
+def _prior(skeleton: Skeleton, names: Sequence[str], offsets: Array, size: Size) -> Prior:
+    count, scale = skeleton.num_joints, size.scale
     rows: list[Array] = []
     values: list[float] = []
 
@@ -142,13 +143,14 @@ def _prior(skeleton: Skeleton, names: Sequence[str], offsets: Array, scale: floa
             value = float(skeleton.offsets[joint, axis])
             expect({3 * joint + axis: 1.0}, value, scale * _deviation(name, axis))
     for number, marker in enumerate(names):
-        beside = _beside(marker, names, scale)
+        beside = _beside(marker, names, size)
+        anatomy = MEASURED_METRES if marker in size.measured else scale * ANATOMY_METRES
         for axis in range(3):
             column = 3 * (count + number) + axis
             expect({column: 1.0}, float(offsets[number, axis]), scale * FREE_METRES)
             if beside is not None:
                 joint = skeleton.joint(beside[0])
-                expect({column: 1.0, 3 * joint + axis: -1.0}, float(beside[1][axis]), scale * ANATOMY_METRES)
+                expect({column: 1.0, 3 * joint + axis: -1.0}, float(beside[1][axis]), anatomy)
     return Prior(rows=np.array(rows), values=np.array(values))
 
 
@@ -162,7 +164,7 @@ def _deviation(joint: str, axis: int) -> float:
     return TRUNK_METRES
 
 
-def _beside(marker: str, names: Sequence[str], scale: float) -> tuple[str, Array] | None:
+def _beside(marker: str, names: Sequence[str], size: Size) -> tuple[str, Array] | None:
     """The joint that a marker is beside, and (3,) metres from it to the marker, in the frame of the marker's part."""
     word, sign = ("Left", 1.0) if marker[0] == "L" else ("Right", -1.0)
     kind = marker[1:]
@@ -173,10 +175,12 @@ def _beside(marker: str, names: Sequence[str], scale: float) -> tuple[str, Array
         if f"{marker[0]}{inner}" in names:
             return None
         place = np.zeros(3)
-        place[axis] = scale * HALF_WIDTHS[kind] * (sign if axis == 0 else 1.0)
+        place[axis] = size.half_width(marker) * (sign if axis == 0 else 1.0)
         return f"{word}{joint}", place
     if kind in ("WRA", "WRB"):
-        return f"{word}Hand", np.array([0.0, 0.0, (1.0 if kind == "WRA" else -1.0) * scale * HALF_WIDTHS["WRA"]])
+        return f"{word}Hand", np.array(
+            [0.0, 0.0, (1.0 if kind == "WRA" else -1.0) * size.half_width(f"{marker[0]}WRA")]
+        )
     return None
 
 

@@ -37,12 +37,23 @@ def read(request: dict[str, Any], data: bytes) -> tuple[dict[str, Any], Arrays]:
         "rate": float(_first(point, "RATE", file["header"]["points"]["frame_rate"])),
         "unit": str(_first(point, "UNITS", "mm")).strip(),
         "screen_up": str(_first(point, "Y_SCREEN", "")).strip().upper(),
+        "measures": _numbers(file["parameters"].get("PROCESSING", {})),
     }
     return info, {"places": np.ascontiguousarray(seen[:, : len(labels)])}
 
 
 def _value(group: Any, key: str) -> list[Any]:
     return list(np.atleast_1d(group[key]["value"])) if key in group else []
+
+
+def _numbers(group: Any) -> dict[str, float]:
+    """The finite numbers among the parameters of a group; programs for gait keep measures of the subject there."""
+    out = {}
+    for key in group:
+        value = _first(group, key, None) if isinstance(group[key], dict) and "value" in group[key] else None
+        if isinstance(value, (int, float, np.number)) and np.isfinite(value):
+            out[str(key)] = float(value)
+    return out
 
 
 def _first(group: Any, key: str, default: Any) -> Any:

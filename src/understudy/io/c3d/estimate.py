@@ -41,14 +41,38 @@ HEAD_TOP, NECK_HALF, CLAVICLE_START = 0.19, 0.5, 0.02
 """Metres from the joint of the head to its top; the share of a bend that the neck takes; metres from the middle of the
 body to the inner end of a clavicle."""
 
+MAX_STANDING_METRES_PER_S, MIN_STANDING_SECONDS, MAX_PITCH_RADIANS = 0.15, 0.1, np.radians(35.0)
+"""The largest speed of the markers of a foot that stands, how long it stands at least so that its sole is known, and
+how far the line through its markers is tilted at most."""
+
+MAX_TWIST_RADIANS = np.radians(25.0)
+"""How far a shank turns about its length at most."""
+
 STRAIGHT_SINE = 0.3
 """Sine of the bend below which the plane of a limb is more and more that of the body it hangs on."""
 
 MAX_CURVED_SECONDS, VELOCITY_FRAMES = 0.5, 4
 """The longest gap of a marker that is bridged by a curve, and the frames beside it that say how fast it moves."""
 
+MIN_COMMON_FRAMES = 5
+"""Frames at which two markers are seen, so that one can stand in for the other."""
+
 MIN_RIGID = 3
 """Markers that say how a part of the body is turned."""
+
+
+@record
+class Size:
+    """How large a body is, and how wide its joints are."""
+
+    scale: float
+    """Relative to a body with legs of `LEG` metres."""
+    measured: Mapping[str, float]
+    """Metres from a joint's centre to the middle of its marker, by marker, where they were measured on the subject."""
+
+    def half_width(self, marker: str) -> float:
+        """Metres from a joint's centre to the middle of its marker: as measured, else as on most bodies."""
+        return self.measured.get(marker, self.scale * HALF_WIDTHS[marker[1:]])
 
 
 @record
@@ -59,15 +83,13 @@ class Estimate:
     """(F, 3) metres, world: the joints."""
     frames: Mapping[str, Array]
     """(F, 3, 3) their axes in columns."""
-    scale: float
-    """The size of the body, relative to one with legs of `LEG` metres."""
+    size: Size
 
 
 def fill(track: Array, fps: float) -> Array:
     """(F, 3) a marker's path with its gaps bridged: short ones in the velocity before and after, others straight."""
     seen = np.flatnonzero(np.isfinite(track[:, 0]))
-    numbers = np.arange(len(track))
-    out = np.stack([np.interp(numbers, seen, track[seen, axis]) for axis in range(3)], axis=1)
+    out = _interpolate(track)
     for place in np.flatnonzero(np.diff(seen) > 1).tolist():
         first, last = int(seen[place]), int(seen[place + 1])
         before, after = seen[max(place - VELOCITY_FRAMES, 0)], seen[min(place + 1 + VELOCITY_FRAMES, len(seen) - 1)]
@@ -83,6 +105,51 @@ def fill(track: Array, fps: float) -> Array:
             share * (1.0 - share) ** 2 * (leaving - slope) - share**2 * (1.0 - share) * (coming - slope)
         )
     return out
+
+
+def carry(markers: Mapping[str, Array], fps: float) -> dict[str, Array]:
+    """Markers whose gaps are partly filled: where one is long unseen, it keeps its offset from a marker that is seen.
+
+    A subject walks into view and out of it. A marker that were left where it was last seen would stay behind. The
+    marker to which the distance changes least is on the same part of the body, or next to it.
+
+    Args:
+        markers: (F, 3) metres by marker; NaN where one was not seen.
+        fps: Frames per second.
+    """
+    seen = {name: np.isfinite(track[:, 0]) for name, track in markers.items()}
+    out = {}
+    for name, track in markers.items():
+        wanted = _long_gaps(seen[name], int(MAX_CURVED_SECONDS * fps))
+        out[name] = track.copy() if wanted.any() else track
+        if not wanted.any():
+            continue
+        spreads = {}
+        for other, path in markers.items():
+            both = seen[name] & seen[other]
+            if other != name and both.sum() >= MIN_COMMON_FRAMES and (wanted & seen[other]).any():
+                spreads[other] = float(np.linalg.norm(track[both] - path[both], axis=1).std())
+        for other in sorted(spreads, key=spreads.__getitem__):
+            both, frames = seen[name] & seen[other], wanted & seen[other]
+            away = np.where(both[:, None], track - markers[other], np.nan)
+            out[name][frames] = (markers[other] + _interpolate(away))[frames]
+            wanted &= ~frames
+    return out
+
+
+def _long_gaps(seen: np.ndarray, longest: int) -> np.ndarray:
+    """(F,) whether a frame is in a gap at an end, or in one of more than `longest` frames."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[True], seen, [True]]).astype(int)))
+    out = np.zeros(len(seen), bool)
+    for first, last in zip(edges[::2], edges[1::2]):
+        out[first:last] = first == 0 or last == len(seen) or last - first > longest
+    return out
+
+
+def _interpolate(track: Array) -> Array:
+    """(F, 3) a path with straight lines over its gaps, constant beyond its ends."""
+    known, numbers = np.flatnonzero(np.isfinite(track[:, 0])), np.arange(len(track))
+    return np.stack([np.interp(numbers, known, track[known, axis]) for axis in range(3)], axis=1)
 
 
 def follow_rigidly(tracks: Array, fps: float) -> tuple[Array, Array, Array]:
@@ -165,7 +232,7 @@ class _Tracks:
 
     def __init__(self, markers: Mapping[str, Array], fps: float) -> None:
         self.markers, self.fps = markers, fps
-        self.filled = {name: fill(track, fps) for name, track in markers.items()}
+        self.filled = {name: fill(track, fps) for name, track in carry(markers, fps).items()}
 
     def __getitem__(self, name: str) -> Array | None:
         return self.filled.get(name)
@@ -186,12 +253,13 @@ class _Tracks:
         return known, centres, turns
 
 
-def estimate(markers: Mapping[str, Array], fps: float) -> Estimate:
-    """A body's joints at every frame. The markers are those of `missing_markers`, at least.
+def estimate(markers: Mapping[str, Array], fps: float, measured: Mapping[str, float]) -> Estimate:
+    """A body's joints at every frame. The markers are at least those that the reader needs.
 
     Args:
         markers: (F, 3) metres, world with Y up, by marker; NaN where one was not seen.
         fps: Frames per second.
+        measured: Metres from a joint's centre to the middle of its marker, by marker, where they are known.
     """
     tracks = _Tracks(markers, fps)
     hips, pelvis, hip_centres = _pelvis(tracks)
@@ -200,16 +268,16 @@ def estimate(markers: Mapping[str, Array], fps: float) -> Estimate:
         + np.linalg.norm(tracks.filled[f"{side}ANK"] - tracks.filled[f"{side}KNE"], axis=1)
         for side in "LR"
     ]
-    scale = float(np.clip(np.median(legs) / LEG, 0.2, 3.0))
+    size = Size(scale=float(np.clip(np.median(legs) / LEG, 0.2, 3.0)), measured=measured)
     places: dict[str, Array] = {"Hips": hips}
     frames: dict[str, Array] = {"Hips": pelvis}
     for side in "LR":
-        _leg(tracks, side, hip_centres[side], pelvis, scale, places, frames)
-    _trunk(tracks, scale, places, frames)
-    _head(tracks, scale, places, frames)
+        _leg(tracks, side, hip_centres[side], pelvis, size, places, frames)
+    _trunk(tracks, size.scale, places, frames)
+    _head(tracks, size.scale, places, frames)
     for side in "LR":
-        _arm(tracks, side, scale, places, frames)
-    return Estimate(places=places, frames=frames, scale=scale)
+        _arm(tracks, side, size, places, frames)
+    return Estimate(places=places, frames=frames, size=size)
 
 
 def _pelvis(tracks: _Tracks) -> tuple[Array, Array, dict[str, Array]]:
@@ -257,7 +325,7 @@ def _carried(frame: Array, rest: Array, direction: Array, axis: Array) -> Array:
 
 
 def _leg(
-    tracks: _Tracks, side: str, hip: Array, pelvis: Array, scale: float,
+    tracks: _Tracks, side: str, hip: Array, pelvis: Array, size: Size,
     places: dict[str, Array], frames: dict[str, Array],
 ) -> None:  # fmt: skip
     sign, word = (1.0, "Left") if side == "L" else (-1.0, "Right")
@@ -268,18 +336,57 @@ def _leg(
         across = _hinge(knee - hip, ankle - knee, _carried(pelvis, down, knee - hip, x), 1.0)
         thigh = axes(hip - knee, across, "yx")
         shank = axes(knee - ankle, across, "yx")
-        knee = _inside(tracks, f"{side}KNE", f"{side}KNM", thigh[..., 0], sign * scale * HALF_WIDTHS["KNE"])
-        ankle = _inside(tracks, f"{side}ANK", f"{side}ANM", shank[..., 0], sign * scale * HALF_WIDTHS["ANK"])
+        knee = _inside(tracks, f"{side}KNE", f"{side}KNM", thigh[..., 0], sign * size.half_width(f"{side}KNE"))
+        ankle = _inside(tracks, f"{side}ANK", f"{side}ANM", shank[..., 0], sign * size.half_width(f"{side}ANK"))
     thigh, shank = axes(hip - knee, thigh[..., 0], "yx"), axes(knee - ankle, thigh[..., 0], "yx")
+    if tracks.has(f"{side}TIB"):
+        shank = _turned_with(shank, tracks.filled[f"{side}TIB"] - ankle)
     toe, heel = tracks[f"{side}TOE"], tracks[f"{side}HEE"]
     if toe is None:
         toe = tracks[f"{side}MT5"]
     forward = shank[..., 2] if toe is None else toe - (ankle if heel is None else heel)
     if toe is not None and heel is None:
         # From the ankle, the toe is lower than along the sole.
-        forward = forward + 0.06 * scale * shank[..., 1]
+        forward = forward + 0.06 * size.scale * shank[..., 1]
     places |= {f"{word}UpLeg": hip, f"{word}Leg": knee, f"{word}Foot": ankle}
-    frames |= {f"{word}UpLeg": thigh, f"{word}Leg": shank, f"{word}Foot": axes(forward, shank[..., 0], "zx")}
+    foot = axes(forward, shank[..., 0], "zx")
+    if toe is not None and heel is not None:
+        foot = foot @ _pitch_of_sole(foot, np.stack([toe, heel]), tracks.fps)
+    frames |= {f"{word}UpLeg": thigh, f"{word}Leg": shank, f"{word}Foot": foot}
+
+
+def _pitch_of_sole(foot: Array, markers: Array, fps: float) -> Array:
+    """(3, 3) a rotation about the X axis of a foot, after which the foot is level while it stands.
+
+    The markers at heel and toe are seldom at the same height above the sole.
+
+    Args:
+        foot: (F, 3, 3) axes of the foot, Z along its markers.
+        markers: (2, F, 3) metres, world: toe and heel.
+        fps: Frames per second.
+    """
+    if markers.shape[1] < 2:
+        return np.eye(3)
+    speeds = np.linalg.norm(np.gradient(markers, axis=1), axis=-1).max(axis=0) * fps
+    stands = speeds < MAX_STANDING_METRES_PER_S
+    if stands.sum() < MIN_STANDING_SECONDS * fps:
+        return np.eye(3)
+    up = np.median(foot[stands][:, 1], axis=0)
+    pitch = np.clip(np.arctan2(up[2], up[1]), -MAX_PITCH_RADIANS, MAX_PITCH_RADIANS)
+    return to_matrix(exp(np.array([pitch, 0.0, 0.0])))
+
+
+def _turned_with(shank: Array, marker: Array) -> Array:
+    """(F, 3, 3) the axes of a shank, turned about its length so that a marker on it stays where it is on average.
+
+    A knee is no hinge: a shank turns about its length by some degrees.
+    """
+    local = np.einsum("fji,fj->fi", shank, marker)
+    angles = np.arctan2(local[:, 0], local[:, 2])
+    mean = np.arctan2(np.mean(np.sin(angles)), np.mean(np.cos(angles)))
+    change = np.arctan2(np.sin(angles - mean), np.cos(angles - mean))
+    twist = np.stack([np.zeros_like(change), np.clip(change, -MAX_TWIST_RADIANS, MAX_TWIST_RADIANS), 0.0 * change], 1)
+    return shank @ to_matrix(exp(twist))
 
 
 def _inside(tracks: _Tracks, outer: str, inner: str, across: Array, width: float) -> Array:
@@ -345,14 +452,14 @@ def _head(tracks: _Tracks, scale: float, places: dict[str, Array], frames: dict[
     places["Head"] = centres + np.einsum("fij,j->fi", turns, middle - scale * local @ HEAD_CENTRE)
 
 
-def _arm(tracks: _Tracks, side: str, scale: float, places: dict[str, Array], frames: dict[str, Array]) -> None:
-    sign, word = (1.0, "Left") if side == "L" else (-1.0, "Right")
+def _arm(tracks: _Tracks, side: str, size: Size, places: dict[str, Array], frames: dict[str, Array]) -> None:
+    sign, word, scale = (1.0, "Left", size.scale) if side == "L" else (-1.0, "Right", size.scale)
     chest, neck = frames["Chest"], places["Neck"]
     x, up = np.array([sign, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])
     inner = neck + sign * CLAVICLE_START * scale * chest[..., 0]
     marker = tracks[f"{side}SHO"]
     shoulder = inner + scale * 0.16 * sign * chest[..., 0] if marker is None else marker
-    shoulder = shoulder - (0.0 if marker is None else scale * HALF_WIDTHS["SHO"]) * chest[..., 1]
+    shoulder = shoulder - (0.0 if marker is None else size.half_width(f"{side}SHO")) * chest[..., 1]
     elbow, wrists = tracks[f"{side}ELB"], [tracks[f"{side}WR{letter}"] for letter in "AB"]
     seen = [wrist for wrist in wrists if wrist is not None]
     elbow = shoulder - scale * 0.28 * chest[..., 1] if elbow is None else elbow
@@ -364,7 +471,7 @@ def _arm(tracks: _Tracks, side: str, scale: float, places: dict[str, Array], fra
         across = _carried(chest, x, elbow - shoulder, up)
         hinge = _hinge(elbow - shoulder, wrist - elbow, across, -sign)
         if tracks.has(f"{side}ELB"):
-            elbow = _inside(tracks, f"{side}ELB", f"{side}ELM", hinge / _norm(hinge), scale * HALF_WIDTHS["ELB"])
+            elbow = _inside(tracks, f"{side}ELB", f"{side}ELM", hinge / _norm(hinge), size.half_width(f"{side}ELB"))
     upper = axes(sign * (elbow - shoulder), hinge, "xy")
     lower = axes(sign * (wrist - elbow), hinge, "xy")
     if len(seen) == 2:

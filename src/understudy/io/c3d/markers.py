@@ -29,7 +29,7 @@ LIMB_PARTS = ("Shoulder", "Arm", "ForeArm", "Hand", "UpLeg", "Leg", "Foot")
 OTHER_LABELS = {
     # The CMU database, and sets of Vicon's software for entertainment.
     "LFWT": "LASI", "RFWT": "RASI", "LBWT": "LPSI", "RBWT": "RPSI", "RBAC": "RBAK",
-    "SACRUM": "SACR", "SAC": "SACR",
+    "SACRUM": "SACR", "SAC": "SACR", "VSAC": "SACR",
     # OptiTrack's long names.
     "WAISTLFRONT": "LASI", "WAISTRFRONT": "RASI", "WAISTLBACK": "LPSI", "WAISTRBACK": "RPSI", "BACKTOP": "C7",
     "CHEST": "STRN", "CHESTTOP": "CLAV", "HEADTOP": "HTOP",
@@ -48,6 +48,8 @@ OTHER_LIMB_LABELS = {
     "SAE": "SHO", "HLE": "ELB", "HME": "ELM", "RSP": "WRA", "USP": "WRB", "HM2": "FIN", "KNEM": "KNM", "MKNE": "KNM",
     "ANKM": "ANM", "MANK": "ANM", "MED": "ANM", "KAD": "", "TTUB": "TIB", "ACR": "SHO", "SHOULDER": "SHO",
     "ELBOW": "ELB", "KNEE": "KNE", "ANKLE": "ANK", "ELBM": "ELM", "MELB": "ELM", "ELL": "ELB",
+    "KNEELAT": "KNE", "KNEEMED": "KNM", "ANKLELAT": "ANK", "ANKLEMED": "ANM", "ELBOWLAT": "ELB", "ELBOWMED": "ELM",
+    "SHA": "TIB", "SHANK": "TIB", "TUBTIB": "TIB", "KNJNTLN": "KNE",
 }  # fmt: skip
 """Labels of other sets for markers of limbs, without side and punctuation."""
 

@@ -19,7 +19,7 @@ from understudy.constraints.follow import Follow
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.io.c3d.calibration import Calibrated, calibrate, poses_of
-from understudy.io.c3d.estimate import MIN_RIGID, estimate
+from understudy.io.c3d.estimate import HALF_WIDTHS, MIN_RIGID, estimate
 from understudy.io.c3d.markers import find_markers
 from understudy.io.child import ask, need, refuse_bodies_of_bad_numbers
 from understudy.io.clip import (
@@ -44,6 +44,10 @@ MIN_SEEN_SHARE = 0.5
 MIN_MARKER_SHARE = 0.05
 """A marker that is seen at less than this share of the frames is not used."""
 
+MEASURES = {"KNE": "KneeWidth", "ANK": "AnkleWidth"}
+"""Measures of the subject that programs for gait keep in the file, by the marker beside the joint."""
+MARKER_RADIUS_MM = 7.0
+
 MAX_STEPS = 8
 """Steps of the solver: markers never fit exactly, and later steps gain nothing that could be seen."""
 
@@ -66,7 +70,7 @@ def read(stream: BinaryIO, name: str, options: ReadOptions) -> Clip:
             raise FileError(name, None, f"holds {info['rate']:g} frames a second; expected a rate above zero")
         up, up_reason = _up(markers, info, options)
         world = {marker: rotate(world_from_file(up), track) for marker, track in markers.items()}
-        start = estimate(world, float(info["rate"]))
+        start = estimate(world, float(info["rate"]), {} if names else _measured(info["measures"]))
         body = calibrate(world, start)
         motion = _solve(body, world, poses_of(start, body.skeleton), float(info["rate"]))
     if chosen < len(names):
@@ -119,6 +123,18 @@ def _usable(columns: dict[str, int], places: Array, name: str, labels: list[str]
         notes.append(f"markers that are hardly seen are not used: {', '.join(rare)}")
     cut = {marker: track[first : last + 1] for marker, track in tracks.items()}
     return {marker: track for marker, track in cut.items() if np.isfinite(track[:, 0]).any()}, notes
+
+
+def _measured(measures: dict[str, float]) -> dict[str, float]:
+    """Metres from a joint's centre to the middle of its marker, by marker: half the joint's width as Plug-in Gait's
+    measures of the subject give it, in millimetres, and half a marker."""
+    out = {}
+    for side in "LR":
+        for kind, key in MEASURES.items():
+            metres = 0.001 * (0.5 * measures.get(f"{side}{key}", 0.0) + MARKER_RADIUS_MM)
+            if 0.5 < metres / HALF_WIDTHS[kind] < 2.0:
+                out[f"{side}{kind}"] = metres
+    return out
 
 
 def _up(markers: dict[str, Array], info: dict[str, Any], options: ReadOptions) -> tuple[str, str]:

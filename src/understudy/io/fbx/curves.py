@@ -30,16 +30,22 @@ KINDS = ("AnimationStack", "AnimationLayer", "AnimationCurveNode", "AnimationCur
 """Classes of objects that an animation consists of."""
 
 
+PROPERTIES = {"Lcl Translation": "translations", "Lcl Rotation": "angles", "Lcl Scaling": "scales"}
+"""The animated properties of a node, with the field of `NodeCurves` that holds their values."""
+
+
 @record
 class NodeCurves:
     """The animated values of a node."""
 
     node: int
     """The node's number in the file."""
-    angles: Array
-    """(F, 3) degrees about X, Y and Z."""
-    translations: Array | None
-    """(F, 3) in the file's unit; None if the node keeps its place."""
+    angles: Array | None = None
+    """(F, 3) degrees about X, Y and Z; one row for a node that is held. None for no curves."""
+    translations: Array | None = None
+    """(F, 3) in the file's unit, likewise."""
+    scales: Array | None = None
+    """(F, 3), likewise."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -91,9 +97,11 @@ def make_animation(
     out.links.append(link(out.layer, stack))
     out.links.append(link(stack, 0))
     for item in nodes:
-        for short, prop, values in (("T", "Lcl Translation", item.translations), ("R", "Lcl Rotation", item.angles)):
+        for prop, field_name in PROPERTIES.items():
+            values = getattr(item, field_name)
             if values is not None:
-                _add_curves(out, item.node, short, prop, values, times, numbers)
+                short = prop.removeprefix("Lcl ")[0]
+                _add_curves(out, item.node, short, prop, values, times[: len(values)], numbers)
     return out
 
 

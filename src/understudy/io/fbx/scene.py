@@ -8,7 +8,7 @@ the animated one, so that all angles are zero in the rest pose.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import PurePath
 from typing import Any, BinaryIO
@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 import understudy
-from understudy.base.quaternion import Array, conjugate, multiply, rotate, to_euler, to_matrix
+from understudy.base.quaternion import Array, conjugate, exp, multiply, rotate, to_euler, to_matrix, unrotate
 from understudy.figure.roles import words
 from understudy.figure.skeleton import Skeleton
 from understudy.figure.skin import Look, Material, Mesh
@@ -47,10 +47,17 @@ MIN_TRANSLATION_PER_BODY_SIZE = 1e-6
 
 FIRST_NUMBER = 1_000_000
 
+MIN_MOVE_METRES, MAX_STRAIGHT_TANGENT = 1e-6, 1e-2
+"""How far a joint moves from its place on its parent, and how far off the parent's Y axis it counts as on it."""
+
+Y_FROM_Z = exp(np.array([-0.5 * np.pi, 0.0, 0.0]))
+"""(4,) the rotation that takes the Z axis to the Y axis."""
+
 
 def write_scene(clip: Clip, stream: BinaryIO, options: WriteOptions) -> list[str]:
     """Write a clip as a new file; returns what the format cannot hold, a sentence each."""
     unit, up = options.unit or CENTIMETRE, options.up or "Y"
+    clip = _turn_from_moving_children(clip)
     scene = _Scene(skeleton=clip.skeleton, unit=unit, up=up)
     scene.add_joints()
     meshes = [mesh for mesh in clip.meshes if mesh.num_joints == clip.skeleton.num_joints and len(mesh.triangles)]
@@ -70,6 +77,38 @@ def write_scene(clip: Clip, stream: BinaryIO, options: WriteOptions) -> list[str
     if len(meshes) < len(clip.meshes):
         notes.append(f"{len(clip.meshes) - len(meshes)} meshes are for other joints or have no faces, and are left out")
     return notes
+
+
+def _turn_from_moving_children(clip: Clip) -> Clip:
+    """A clip in which no joint's Y axis points straight at a joint that moves away from it; nothing moves in the world.
+
+    Blender joins such a bone to the end of its parent, and then leaves its translations out. A root on the floor with
+    the hips above it has its Z axis up instead, as Unreal expects it.
+    """
+    motion, skeleton = clip.motion, clip.skeleton
+    if motion is None or motion.offsets is None:
+        return clip
+    moves = np.abs(motion.offsets - skeleton.offsets).max(axis=(0, 2)) > MIN_MOVE_METRES
+    aside = np.linalg.norm(skeleton.offsets[:, [0, 2]], axis=1)
+    moves &= (skeleton.offsets[:, 1] > 0.0) & (aside <= MAX_STRAIGHT_TANGENT * np.abs(skeleton.offsets[:, 1]))
+    turns = np.tile([1.0, 0.0, 0.0, 0.0], (skeleton.num_joints, 1))
+    turns[[int(skeleton.parents[joint]) for joint in np.flatnonzero(moves[1:]) + 1]] = Y_FROM_Z
+    above = np.concatenate([[[1.0, 0.0, 0.0, 0.0]], turns[skeleton.parents[1:]]])
+    ends = (replace(end, offset=unrotate(turns[skeleton.index[end.joint]], end.offset)) for end in skeleton.ends)
+    turned = replace(
+        skeleton, offsets=unrotate(above, skeleton.offsets), ends=tuple(ends),
+        rest=multiply(conjugate(above), multiply(skeleton.rest, turns)),
+    )  # fmt: skip
+    moved = replace(
+        motion, skeleton=turned, offsets=unrotate(above, motion.offsets),
+        rotations=multiply(conjugate(above), multiply(motion.rotations, turns)),
+    )  # fmt: skip
+    matrices = make_affine(to_matrix(conjugate(turns)), np.zeros((len(turns), 3)))
+    meshes = tuple(
+        replace(mesh, joint_from_mesh=matrices @ mesh.joint_from_mesh) if mesh.num_joints == len(turns) else mesh
+        for mesh in clip.meshes
+    )
+    return replace(clip, skeleton=turned, motion=moved, meshes=meshes)
 
 
 @dataclass(eq=False, kw_only=True)

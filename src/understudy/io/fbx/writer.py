@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 from pathlib import PurePath
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -20,7 +20,16 @@ from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
 from understudy.io.clip import Clip, WriteOptions, name_unit
-from understudy.io.fbx.curves import KINDS, Animation, NodeCurves, link, make_animation, make_take, usual_rate
+from understudy.io.fbx.curves import (
+    KINDS,
+    PROPERTIES,
+    Animation,
+    NodeCurves,
+    link,
+    make_animation,
+    make_take,
+    usual_rate,
+)
 from understudy.io.fbx.document import (
     DocumentError,
     FbxDocument,
@@ -147,9 +156,11 @@ def _insert_motion(motion: Motion, layout: FbxLayout, name: str, stream: BinaryI
     scales = _constant_scales(document, table, resized)
     if scales is None:
         nodes, cleared, resized = _make_curves(motion, layout, table, numbers, bake=bake, resize=False)
-    moving = {numbers[node] for joint in layout.nodes if joint != NO_NODE for node in _above(layout.parents, joint)}
-    removed, kept = _old_animation(document, name, {number for number in moving if number is not None})
+    above = {numbers[node] for joint in layout.nodes if joint != NO_NODE for node in _above(layout.parents, joint)}
+    moving = {number for number in above if number is not None}
+    removed, kept = _old_animation(document, name, moving)
     removed |= scales or set()
+    nodes = _with_held(nodes, document, table, moving, removed)
     kept = [number for number in kept if number not in removed]
     animation = make_animation(name, motion.fps, motion.num_frames, nodes, _free_numbers(document))
     animation.links += [link(number, animation.layer) for number in kept]
@@ -322,6 +333,37 @@ def _old_animation(document: FbxDocument, name: str, moving: set[int]) -> tuple[
     gone = {number for number in properties if number in moved}
     curves = {below for below, above in links if above in gone and kinds.get(below) == "AnimationCurve"}
     return stacks | layers | gone | curves, [number for number in properties if number not in gone]
+
+
+def _with_held(
+    nodes: list[NodeCurves], document: FbxDocument, table: ModelTable, moving: set[int], removed: set[int]
+) -> list[NodeCurves]:
+    """Curves of nodes, with a key for what other animations of the file move and this one does not.
+
+    A program that goes from one animation to another would leave it where the other one has put it.
+
+    Args:
+        nodes: The curves of the joints.
+        document: The file.
+        table: Its nodes.
+        moving: The nodes that move the character.
+        removed: The objects that are removed from the file.
+    """
+    connections = document.top("Connections")
+    assert connections is not None
+    by_node = {item.node: item for item in nodes}
+    for item in connections.all("C"):
+        below, number, prop = item.value(1), item.value(2), item.value(3)
+        field = PROPERTIES.get(str(prop))
+        if field is None or not isinstance(number, int) or number not in moving or below in removed:
+            continue
+        curves = by_node.get(number, NodeCurves(node=number))
+        if getattr(curves, field) is None:
+            transform = table.transform(number)
+            still = {"translations": transform.translation, "angles": transform.angles, "scales": transform.scale}
+            held: dict[str, Any] = {field: still[field][None]}
+            by_node[number] = replace(curves, **held)
+    return list(by_node.values())
 
 
 def _constant_scales(document: FbxDocument, table: ModelTable, nodes: set[int]) -> set[int] | None:

@@ -465,58 +465,87 @@ class FactoredMatrix:
         return groups
 
 
-@record
+@dataclass(eq=False, kw_only=True)
 class FactoredGroup:
     """The forces on the residuals of one group of coordinates.
 
     They come from the normal equations of its keys, a band as wide as three keys or four. Where few residuals are
     active, such as those of fingers that touch the floor for an instant, they come from the matrix of the forces, which
-    is dense and small.
+    is dense and small. A change of the active residuals renews the factor only near them.
     """
 
     curves: Curves
     basis: Basis
     rows: np.ndarray
-    """(n,) the residuals that depend on the coordinates and are not excluded."""
+    """(n,) the residuals that depend on the coordinates."""
     times: np.ndarray
     """(n,) the index in time of each of them."""
+    depends: np.ndarray
+    """(n, g) whether each of them depends on each coordinate of the group."""
     jacobian: Array
-    """(n, d) their derivatives."""
+    """(n, d) their derivatives by the coordinates that active residuals depend on."""
+    used: np.ndarray
+    """(g,) these coordinates."""
     stiffness: Array
-    """(n,) the weight of each of them."""
+    """(n,) the weight of each residual; zero for excluded ones."""
     cost: Array
     """(d,) the cost of a unit of each coordinate's keys."""
+    key_factor: Array | None = None
+    """(width, K d) the Cholesky factor of the normal equations, key by key; None until it is needed."""
 
     @staticmethod
     def of(
         pattern: Pattern, number: int, rows: np.ndarray, jacobian: Array, stiffness: Array, damping: float
     ) -> FactoredGroup:
-        """The group of a number, for some rows (n,) of derivatives (A, D)."""
+        """The group of a number, for some rows (n,) of derivatives (A, D) with weights (A,)."""
         curves, group = pattern.curves, pattern.curves.groups[number]
-        columns = jacobian[np.ix_(rows, group)]
+        columns = jacobian[rows] if len(group) == jacobian.shape[1] else jacobian[np.ix_(rows, group)]
+        depends = columns != 0.0
         # Coordinates that move no constrained point, such as those of toes below a planted ball, stay as they are.
-        used = np.flatnonzero(columns.any(axis=0))
+        used = depends[stiffness[rows] > 0.0].any(axis=0)
         return FactoredGroup(
             curves=curves,
             basis=curves.bases[number],
             rows=rows,
             times=pattern.times[rows],
+            depends=depends,
             jacobian=columns[:, used],
+            used=used,
             stiffness=stiffness[rows],
             cost=(1.0 + damping) * curves.cost[group[used]],
         )
 
+    def update(self, stiffness: Array) -> bool:
+        """Take other weights (n,) of the residuals; whether the same coordinates still do."""
+        changed = np.flatnonzero(stiffness != self.stiffness)
+        if len(changed) == 0:
+            return True
+        if self.prefers_forces or np.any(self.depends[changed[stiffness[changed] > 0.0]][:, ~self.used]):
+            return False
+        self.stiffness = stiffness
+        windows = self._windows_around(changed)
+        if sum(last - first + RENEWAL_KEYS for first, last in windows) > self.basis.num_keys:
+            self.key_factor = None
+            return True
+        for first, last in windows:
+            self._renew(first, last)
+        return True
+
     def forces(self, residuals: Array) -> Array:
         """(n,) the forces that satisfy residuals (n,)."""
-        if self._prefers_forces:
-            return solve_factored(self._force_factor, residuals)
+        if self.prefers_forces:
+            active, forces = self.stiffness > 0.0, np.zeros(len(residuals))
+            forces[active] = solve_factored(self._force_factor, residuals[active])
+            return forces
+        if self.key_factor is None:
+            self.key_factor = cholesky_factor(self._normal_equations(0, self.basis.num_keys))
         pushes = self.stiffness * residuals
         return pushes + self.stiffness * self._change(pushes)
 
     @cached
-    def _prefers_forces(self) -> bool:
+    def prefers_forces(self) -> bool:
         """Whether the matrix of the forces is cheaper than the normal equations of the keys."""
-        count, (num_rows, size) = self.basis.num_keys, self.jacobian.shape
+        count, num_rows, size = self.basis.num_keys, np.count_nonzero(self.stiffness), self.jacobian.shape[1]
         by_keys = count * size * (self._width * size) ** 2
         by_forces = num_rows**2 * (num_rows / 3.0 + size) + KEY_RESPONSE_ENTRIES * count * num_rows
         return by_forces < by_keys
@@ -528,33 +557,96 @@ class FactoredGroup:
 
     @cached
     def _force_factor(self) -> Array:
-        """(n, n) the Cholesky factor of the matrix of the forces."""
-        at, index = np.unique(self.times, return_inverse=True)
-        matrix = (self.jacobian / self.cost) @ self.jacobian.T
+        """(m, m) the Cholesky factor of the matrix of the forces on the active residuals (m,)."""
+        active = self.stiffness > 0.0
+        at, index = np.unique(self.times[active], return_inverse=True)
+        jacobian = self.jacobian[active]
+        matrix = (jacobian / self.cost) @ jacobian.T
         matrix *= self.curves.overlaps_between(self.basis, at)[np.ix_(index, index)]
-        matrix[np.diag_indices_from(matrix)] += 1.0 / self.stiffness
+        matrix[np.diag_indices_from(matrix)] += 1.0 / self.stiffness[active]
         band = np.zeros_like(matrix)
         for offset in range(len(matrix)):
             band[: len(matrix) - offset, offset] = np.diagonal(matrix, offset)
         return cholesky_factor(band)
 
-    @cached
-    def _key_factor(self) -> Array:
-        """(width, K d) the Cholesky factor of the normal equations, key by key."""
-        key_costs = self.cost[:, None] * self.curves.key_costs(self.basis)[:, None]
-        size, reach = self.jacobian.shape[1], key_costs.shape[2]
-        band = _normal_band(self.basis, self.times, np.sqrt(self.stiffness)[:, None] * self.jacobian, self._width)
+    def _normal_equations(self, first: int, last: int) -> Array:
+        """((last - first) d, width) the band of the normal equations at some of the keys."""
+        basis, extra = self.basis, self.basis.weights.shape[1] - 1
+        # Residuals at these times depend on keys up to `extra` before and after the wanted ones.
+        start, stop = np.searchsorted(basis.first, [first - extra, last])
+        part = Basis(
+            first=basis.first[start:stop] - (first - extra),
+            weights=basis.weights[start:stop],
+            num_keys=last - first + 2 * extra,
+        )
+        rows = slice(*np.searchsorted(self.times, [start, stop]))
+        active = np.flatnonzero(self.stiffness[rows]) + rows.start
+        weighted = np.sqrt(self.stiffness[active])[:, None] * self.jacobian[active]
+        size = self.jacobian.shape[1]
+        band = _normal_band(part, self.times[active] - start, weighted, self._width)
+        band = band[extra * size : (extra + last - first) * size]
+        key_costs = self.cost[:, None] * self.curves.key_costs(basis)[first:last, None]
         # Entry (k, c, o d) couples a coordinate with itself at the key k + o.
-        band.reshape(self.basis.num_keys, size, -1)[:, :, : (reach - 1) * size + 1 : size] += key_costs
-        return cholesky_factor(band)
+        reach = key_costs.shape[2]
+        band.reshape(last - first, size, -1)[:, :, : (reach - 1) * size + 1 : size] += key_costs
+        return band
+
+    def _windows_around(self, changed: np.ndarray) -> list[tuple[int, int]]:
+        """The ranges of keys that some residuals depend on, joined where they are near each other."""
+        first = self.basis.first[self.times[changed]]
+        last = first + self.basis.weights.shape[1]
+        gaps = np.flatnonzero(first[1:] - last[:-1] > MIN_WINDOW_GAP_KEYS)
+        return list(zip(first[[0, *(gaps + 1)]].tolist(), last[[*gaps, -1]].tolist(), strict=True))
+
+    def _renew(self, first: int, last: int) -> None:
+        """Renew the factor for changes of the normal equations at some keys: up to where it is what it was."""
+        assert self.key_factor is not None
+        count, size, factor = self.basis.num_keys, self.jacobian.shape[1], self.key_factor.T
+        width, reach = factor.shape[1], FADE_KEYS
+        first = max(first - self._width, 0)
+        while True:
+            stop = min(last + reach, count)
+            window = self._normal_equations(first, min(stop + self._width, count))
+            _subtract_earlier(window, factor[max(first * size - width + 1, 0) : first * size])
+            new = cholesky_factor(window).T[: (stop - first) * size]
+            old, end = factor[first * size : stop * size], -self._width * size
+            if stop == count or np.abs(new[end:] - old[end:]).max() <= FADED_SHARE * np.abs(new[end:]).max():
+                old[:] = new
+                return
+            reach *= 2
 
     def _change(self, forces: Array) -> Array:
         """(n,) the change of the residuals that the keys make which forces (n,) move."""
+        assert self.key_factor is not None
         gradient = np.zeros((len(self.basis.first), self.jacobian.shape[1]))
         starts = np.flatnonzero(np.diff(self.times, prepend=-1))
         gradient[self.times[starts]] = np.add.reduceat(forces[:, None] * self.jacobian, starts, axis=0)
-        keys = solve_factored(self._key_factor, -self.basis.gather(gradient).ravel()).reshape(self.basis.num_keys, -1)
+        keys = solve_factored(self.key_factor, -self.basis.gather(gradient).ravel()).reshape(self.basis.num_keys, -1)
         return np.einsum("ad,ad->a", self.jacobian, self.basis.values(keys)[self.times])
+
+
+MIN_WINDOW_GAP_KEYS, FADE_KEYS, FADED_SHARE = 24, 40, 1e-8
+"""Changes of the normal equations with fewer keys between them renew the factor together; the number of keys after a
+change up to which the factor is renewed at first; and the relative difference from which on it counts as the same."""
+
+RENEWAL_KEYS = 300
+"""What the renewal of a window costs besides its keys, in keys."""
+
+
+def _subtract_earlier(window: Array, earlier: Array) -> None:
+    """Subtract from a band (n, width) what the columns (m, width) of a factor just before it have eliminated."""
+    count, width = earlier.shape
+    size = min(width - 1, len(window))
+    if count == 0 or size == 0:
+        return
+    # Entry (i, k) of the factor: row i of the window, column k of the earlier ones.
+    offset = np.arange(size)[:, None] + count - np.arange(count)
+    rows = np.where(
+        offset < width, np.take(earlier.ravel(), np.arange(count) * width + np.minimum(offset, width - 1)), 0.0
+    )
+    products = rows @ rows.T
+    for i in range(size):
+        window[i, : size - i] -= products[i, i:]
 
 
 @dataclass(eq=False, kw_only=True)
@@ -574,7 +666,7 @@ class FactoredKeys:
     dependent: list[np.ndarray]
     """For each group of coordinates, the residuals (n,) that depend on it."""
     groups: dict[int, FactoredGroup]
-    """By the number of a group; those without residuals are left out."""
+    """By the number of a group; those without active residuals are left out."""
 
     @staticmethod
     def of(
@@ -587,7 +679,7 @@ class FactoredKeys:
     ) -> FactoredKeys:
         """Factor the normal equations for rows of derivatives (A, D) with compliance (A,), some of them excluded.
 
-        Groups without a change keep the factors of `previous`, which were made with the same derivatives.
+        `previous` was made with the same derivatives. Its factors are taken over and renewed where residuals changed.
         """
         stiffness = np.where(excluded, 0.0, 1.0 / compliance)
         if previous is None:
@@ -595,12 +687,11 @@ class FactoredKeys:
         else:
             dependent = previous.dependent
         groups: dict[int, FactoredGroup] = {}
-        for number, candidates in enumerate(dependent):
-            rows = candidates[~excluded[candidates]]
-            if len(rows) == 0:
+        for number, rows in enumerate(dependent):
+            if excluded[rows].all():
                 continue
             known = previous.groups.get(number) if previous is not None and previous.damping == damping else None
-            if known is None or not np.array_equal(known.rows, rows):
+            if known is None or not known.update(stiffness[rows]):
                 known = FactoredGroup.of(pattern, number, rows, jacobian, stiffness, damping)
             groups[number] = known
         return FactoredKeys(damping=damping, excluded=excluded, stiffness=stiffness, dependent=dependent, groups=groups)
@@ -645,7 +736,7 @@ def _padded(values: Array, group: np.ndarray, count: int) -> Array:
     """(count, n, d) values (A, d) by their group (A,), which rises, with zeros where a group has fewer than n."""
     sizes = np.bincount(group, minlength=count)
     starts = np.cumsum(sizes) - sizes
-    out = np.zeros((count, int(sizes.max()), values.shape[1]))
+    out = np.zeros((count, int(sizes.max(initial=0)), values.shape[1]))
     out[group, np.arange(len(values)) - starts[group]] = values
     return out
 

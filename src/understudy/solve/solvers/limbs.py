@@ -24,11 +24,6 @@ from understudy.solve.evaluation import ProblemAtFrames
 from understudy.solve.problem import Problem
 from understudy.solve.steadiness import fast_part
 
-TRUNK_COST = 1e4
-"""The factor on the cost of moving root and trunk. It also multiplies the weight of constraints that no limb can meet,
-so that only they move root and trunk."""
-
-
 FADE_SECONDS = 0.1
 """The time over which the displacement of a held limb fades beside the frames at which it is held or slow."""
 
@@ -93,16 +88,16 @@ class Track(Constraint):
 
 @record
 class LimbProblem:
-    """A problem in which only limbs move."""
+    """A problem in which only limbs move, or only root and trunk."""
 
     problem: Problem
-    weights: Array
-    """(C,) factors on the weights of its constraints."""
     groups: tuple[np.ndarray, ...]
     """The coordinates (d,) of its limbs: no constraint depends on two groups."""
 
     @staticmethod
-    def of(problem: Problem, bodies: Sequence[Body], constraints: Sequence[int], *, final: bool) -> LimbProblem:
+    def of(
+        problem: Problem, bodies: Sequence[Body], constraints: Sequence[int], *, final: bool, trunk: bool = False
+    ) -> LimbProblem:
         """The limb problem of some constraints of a problem, around the motions of its bodies.
 
         Args:
@@ -110,28 +105,18 @@ class LimbProblem:
             bodies: Its bodies with the motion reached so far.
             constraints: The indices of the constraints to meet.
             final: Whether contacts become exact: slack stays, and points with soft constraints move with their limb.
+            trunk: Whether root and trunk move instead of limbs.
         """
         made = _limb_constraints(problem, bodies, constraints, final=final)
-        limbs = [_limb_coordinates(problem, number) for number in range(len(bodies))]
-        fixed = np.array([not _is_movable(problem, constraint, limbs) for constraint in made], dtype=bool)
-        columns, parts = [], []
-        start = 0
-        for body, is_limb in zip(bodies, limbs, strict=True):
-            # Where no limb can meet a constraint, root and trunk move too.
-            used = np.ones(body.num_coordinates, bool) if fixed.any() else is_limb
-            columns.append(start + np.flatnonzero(used))
-            parts.append(_part(body, used))
-            start += body.num_coordinates
-        cost = np.where(np.concatenate(limbs), 1.0, TRUNK_COST) * problem.metric
+        is_used = [_limb_coordinates(problem, number) ^ trunk for number in range(len(bodies))]
         whole = Problem(actors=problem.actors, constraints=tuple(made))
         limb_problem = unchecked(
             whole,
             ("actors", "constraints", "_resolved", "constraint_frames"),
-            bodies=tuple(parts),
-            metric=cost[np.concatenate(columns)],
+            bodies=tuple(_part(body, used) for body, used in zip(bodies, is_used, strict=True)),
+            metric=problem.metric[np.concatenate(is_used)],
         )
-        groups = _independent_groups(limb_problem)
-        return LimbProblem(problem=limb_problem, weights=np.where(fixed, TRUNK_COST, 1.0), groups=groups)
+        return LimbProblem(problem=limb_problem, groups=_independent_groups(limb_problem))
 
     @staticmethod
     def whole_bodies(bodies: Sequence[Body], parts: Sequence[Body]) -> tuple[Body, ...]:
@@ -164,7 +149,7 @@ def _part(body: Body, used: np.ndarray) -> Body:
     if used.all():
         return body
     joints = sorted({int(joint) for joint in body.joint_of[used[body.num_shifts :]]})
-    part = make_rest_body(body.skeleton, tuple(joints), False)
+    part = make_rest_body(body.skeleton, tuple(joints), bool(used[: body.num_shifts].any()))
     return unchecked(part, MOTION_INDEPENDENT, motion=body.motion, frame_turns=body.frame_turns)
 
 
@@ -180,16 +165,32 @@ def _limb_coordinates(problem: Problem, number: int) -> np.ndarray:
     return np.concatenate([np.zeros(body.num_shifts, bool), is_limb[body.joint_of]])
 
 
-def _is_movable(problem: Problem, constraint: Constraint, limbs: Sequence[np.ndarray]) -> bool:
-    """Whether joints of limbs, given by their coordinates (D,) for each actor, can change a constraint's residuals."""
-    for ref in (*constraint.point_refs(), *constraint.joints()):
-        actor, point = problem.resolve(constraint, ref)
-        body = problem.bodies[actor]
-        moving = set(body.joint_of[limbs[actor][body.num_shifts :]].tolist())
-        joint = body.skeleton.index.get(point.joint)
-        if joint is not None and moving & set(body.skeleton.chain(joint)):
-            return True
-    return False
+def split_by_part(problem: Problem, constraints: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The constraints that only root and trunk can meet, and those that limbs can meet. A pose of joints of both is in
+    both."""
+    moving = []
+    for number, body in enumerate(problem.bodies):
+        moving.append(set(body.joint_of[_limb_coordinates(problem, number)[body.num_shifts :]].tolist()))
+    fixed, movable = list[int](), list[int]()
+    for number in constraints:
+        constraint = problem.constraints[number]
+        by_limbs = [
+            _moves(problem, constraint, ref, moving) for ref in (*constraint.point_refs(), *constraint.joints())
+        ]
+        if not any(by_limbs) or not all(by_limbs[len(constraint.point_refs()) :]):
+            fixed.append(number)
+        if any(by_limbs):
+            movable.append(number)
+    return tuple(fixed), tuple(movable)
+
+
+def _moves(problem: Problem, constraint: Constraint, ref: PointRef, moving: Sequence[set[int]]) -> bool:
+    """Whether the moving joints of each actor move a point of a constraint, or are among those above one of its
+    joints."""
+    actor, point = problem.resolve(constraint, ref)
+    skeleton = problem.bodies[actor].skeleton
+    joint = skeleton.index.get(point.joint)
+    return joint is not None and not moving[actor].isdisjoint(skeleton.chain(joint))
 
 
 def _limb_constraints(

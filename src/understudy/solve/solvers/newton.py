@@ -74,21 +74,35 @@ def within_tolerance(evaluation: Evaluation, equal: float, at_most: float) -> bo
 
 
 def penalty(evaluation: Evaluation, weights: Array | None = None) -> float:
-    """Half the sum of all squared violations, weighted by constraint (C,); by `constraint_weights` if not given."""
+    """Half the sum of all squared violations, weighted by constraint (C,) and by frame; by `constraint_weights` if no
+    weights are given."""
     weights = constraint_weights(evaluation.sample, evaluation.rows) if weights is None else weights
-    starts, violation = evaluation.residual_index.starts, evaluation.flat_violation
-    constraint = evaluation.residual_index.constraint[starts]
-    return 0.5 * float(weights[constraint] @ np.add.reduceat(violation**2, starts)) if len(violation) else 0.0
+    index, violation, by_frame = evaluation.residual_index, evaluation.flat_violation, evaluation.weights
+    if not len(violation):
+        return 0.0
+    if index.same_as_previous.any() and evaluation.sample.frame_weights is not None:
+        # The place of a linked row that costs least is the weighted mean.
+        sums = (np.add.reduceat(part, index.starts) for part in (by_frame * evaluation.values, by_frame))
+        means = np.repeat(np.divide(*sums), index.sizes)
+        is_linked = np.repeat(index.same_as_previous, index.sizes)
+        violation = np.where(is_linked, evaluation.values - means, violation)
+    squares = np.add.reduceat(by_frame * violation**2, index.starts)
+    return 0.5 * float(weights[index.constraint[index.starts]] @ squares)
 
 
 def sampled_frames(problem: Problem, rate: float, constraints: Iterable[int] | None = None) -> np.ndarray:
     """The frames at which to evaluate: `rate` a second, and the first and last frame of constraints (all if None)."""
     sampled = np.zeros(len(problem.times), bool)
-    sampled[:: max(round(problem.actors[0].motion.fps / rate), 1)] = True
-    sampled[-1] = True
+    sampled[regular_frames(problem, rate)] = True
     for number in range(len(problem.constraints)) if constraints is None else constraints:
         sampled[problem.constraints[number].ends(problem.constraint_frames[number])] = True
     return np.flatnonzero(sampled)
+
+
+def regular_frames(problem: Problem, rate: float) -> np.ndarray:
+    """The first and last frame, and `rate` frames a second between them."""
+    step, last = max(round(problem.actors[0].motion.fps / rate), 1), len(problem.times) - 1
+    return np.append(np.arange(0, last, step), last)
 
 
 Term = tuple[np.ndarray, np.ndarray, Array]
@@ -393,7 +407,8 @@ class StepPattern:
     def of(evaluation: Evaluation, active: np.ndarray, curves: Curves, weights: Array) -> StepPattern:
         layout = ResidualLayout.from_evaluation(evaluation, active)
         pattern = Pattern(times=layout.times, previous=layout.previous, is_residual=layout.is_residual, curves=curves)
-        return StepPattern(layout=layout, pattern=pattern, compliance=1.0 / weights[layout.constraint])
+        by_row = weights[layout.constraint] * evaluation.weights[layout.entries]
+        return StepPattern(layout=layout, pattern=pattern, compliance=1.0 / by_row)
 
     def covers(self, active: np.ndarray) -> bool:
         """Whether all active residuals (T,) have rows. Surplus rows are excluded from each step as needed."""

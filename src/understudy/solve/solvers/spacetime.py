@@ -28,17 +28,18 @@ from understudy.solve.evaluation import Evaluation, ProblemAtFrames, displace_bo
 from understudy.solve.problem import Problem
 from understudy.solve.solvers.base import CHECK_RATE_HZ, ProgressCallback, Solution, Solver, make_solution
 from understudy.solve.solvers.dual import Curves
-from understudy.solve.solvers.limbs import LimbProblem, limb_coordinates
+from understudy.solve.solvers.limbs import LimbProblem, limb_coordinates, split_by_part
 from understudy.solve.solvers.newton import (
     EQUALITY_SHARE,
     LAYOUT_MARGINS,
     GaussNewton,
     Keys,
     largest_residual,
+    regular_frames,
     sampled_frames,
     worst_violation,
 )
-from understudy.solve.steadiness import steadied, with_steady_heads
+from understudy.solve.steadiness import count_root_jumps, steadied, with_steady_heads
 
 BAND_STIFFNESS, LIMB_STIFFNESS, FINAL_STIFFNESS = 1e3, 2e3, 1e6
 """The stiffness of the band-limited level, too low to follow the noise of the motion, that of the level that moves
@@ -199,6 +200,9 @@ BROKEN_LEGS, BROKEN_RADIANS = 0.035, 0.15
 UNFINISHED_LEGS, UNFINISHED_RADIANS = 0.015, 0.05
 """Stiffer band-limited levels follow a larger violation, so that the last level does not shake."""
 
+VISIBLE_LEGS, VISIBLE_RADIANS = 0.01, 0.05
+"""A viewer overlooks a smaller miss of a constraint sooner than a jump of the hips."""
+
 MAX_LATE_LIMIT_RADIANS = 0.005
 """The largest violation of a joint limit outside the working set that is left to the last level."""
 
@@ -288,6 +292,8 @@ class Attempt:
     bodies: tuple[Body, ...]
     evaluation: Evaluation | None = None
     """The evaluation of all constraints at every frame."""
+    worst: Array = field(default_factory=lambda: np.zeros(0))
+    """(C,) the worst violation of each constraint."""
     unmet: frozenset[int] = frozenset()
 
 
@@ -365,16 +371,25 @@ class Spacetime(Solver):
             # What a slow trunk cannot meet may hold with a faster one.
             other = State(problem, working_set)
             result = replace(self, trunk_spacing=None)._solve_levels(other, passes, budget, watch)
-            if len(result.unmet) < len(best.unmet):
+            if len(result.unmet) < len(best.unmet) and self._is_worth(problem, result, best):
                 best, state = result, other
         for first, denser in self._denser(state, passes, working_set):
             # What a wide band cannot meet may hold with denser keys [Gleicher98, sec. 3.6, step 5].
             if not best.unmet or budget.spent:
                 break
             result = self._solve_levels(first, denser, budget, watch)
-            if result.unmet < best.unmet:
+            if result.unmet < best.unmet and self._is_worth(problem, result, best):
                 best = result
         return best.bodies, budget.steps, best.evaluation
+
+    @staticmethod
+    def _is_worth(problem: Problem, result: Attempt, best: Attempt) -> bool:
+        """Whether a result with denser keys may replace another one, which meets fewer constraints: its root does not
+        jump more often, or the other one misses a constraint that does not yield, or by more than a viewer overlooks.
+        """
+        limits = violation_limits(problem, VISIBLE_LEGS, VISIBLE_RADIANS)
+        matters = any(best.worst[i] > limits[i] or not problem.constraints[i].yields for i in best.unmet)
+        return matters or count_root_jumps(problem, result.bodies) <= count_root_jumps(problem, best.bodies)
 
     def _denser(
         self, state: State, passes: tuple[Level, ...], working_set: WorkingSet
@@ -409,7 +424,8 @@ class Spacetime(Solver):
             excess = float(sum(max(worst[i] / tolerance[i] - 1.0, 0.0) for i in {*state.holding, *violated}))
             if excess < best_excess:
                 all_unmet = frozenset(np.flatnonzero(is_hard & (worst > tolerance)).tolist())
-                best, best_excess = Attempt(bodies=state.bodies, evaluation=evaluation, unmet=all_unmet), excess
+                best_excess = excess
+                best = Attempt(bodies=state.bodies, evaluation=evaluation, worst=worst, unmet=all_unmet)
             unmet = [i for i in state.holding if worst[i] > tolerance[i]]
             remedy = next(remedies, None) if unmet else None
             state.urgency[unmet] *= URGENT_FACTOR
@@ -426,7 +442,7 @@ class Spacetime(Solver):
         problem = state.problem
         state.evaluation = None
         if level.limbs:
-            state.bodies = self._solve_limbs(problem, state.bodies, (*state.holding, *state.soft), level, budget)
+            state.bodies = self.solve_limbs(problem, state.bodies, (*state.holding, *state.soft), level, budget)
             if level.spacing:
                 state.working_set = self._extend(problem, state.bodies, state.working_set)
         elif level.spacing and state.weights is None:
@@ -441,18 +457,29 @@ class Spacetime(Solver):
         if level.spacing and not level.limbs:
             state.bodies = state.whole_bodies = with_steady_heads(problem, state.bodies, self.hold, self.until)
 
-    def _solve_limbs(
-        self, problem: Problem, bodies: tuple[Body, ...], constraints: WorkingSet, level: Level, budget: Budget
+    def solve_limbs(
+        self,
+        problem: Problem,
+        bodies: tuple[Body, ...],
+        constraints: WorkingSet,
+        level: Level,
+        budget: Budget | None = None,
     ) -> tuple[Body, ...]:
-        """Solve a level that moves limbs only: the solved bodies."""
-        if not constraints:
-            return bodies
-        limb = LimbProblem.of(problem, bodies, constraints, final=not level.spacing)
-        everything = tuple(range(len(limb.problem.constraints)))
-        result = self._solve_level(
-            limb.problem, limb.problem.bodies, everything, level, limb.weights, budget, groups=limb.groups
-        )
-        return limb.whole_bodies(bodies, result.bodies)
+        """Solve a level that moves limbs only: the solved bodies. Root and trunk move before it, for the constraints
+        that no limb can meet."""
+        budget = budget or Budget(iterations=self.iterations, seconds=self.seconds)
+        for part, indices in enumerate(split_by_part(problem, constraints)):
+            if not indices:
+                continue
+            limb = LimbProblem.of(problem, bodies, indices, final=not level.spacing, trunk=part == 0)
+            if not len(limb.problem.metric):
+                continue
+            everything = tuple(range(len(limb.problem.constraints)))
+            result = self._solve_level(
+                limb.problem, limb.problem.bodies, everything, level, np.ones(len(everything)), budget, limb.groups
+            )
+            bodies = limb.whole_bodies(bodies, result.bodies)
+        return bodies
 
     def _extend(self, problem: Problem, bodies: tuple[Body, ...], working_set: WorkingSet) -> WorkingSet:
         """The working set with the one-sided constraints that are violated now."""
@@ -475,7 +502,7 @@ class Spacetime(Solver):
         late = violation_limits(problem, 0.0, MAX_LATE_LIMIT_RADIANS)
         warm_start: LevelResult | None = None
         for _ in range(MAX_RETRIES):
-            result = self._solve_level(problem, start, working_set, level, weights, budget, warm_start)
+            result = self._solve_level(problem, start, working_set, level, weights, budget, warm_start=warm_start)
             violated = newly_violated(problem, working_set, result.worst, self.margin)
             working_set = tuple(sorted({*working_set, *violated}))
             is_coarse = level.rate < CHECK_RATE_HZ and np.any(
@@ -496,7 +523,7 @@ class Spacetime(Solver):
             equal_force = BROKEN_WEIGHT * broken / np.maximum(result.worst, broken)
             weights = np.where(weights < MIN_HOLDING_WEIGHT, equal_force, 1.0)
             longer = replace(level, steps=MAX_BAND_STEPS, gain=MIN_BROKEN_GAIN)
-            result = self._solve_level(problem, start, working_set, longer, weights, budget, result)
+            result = self._solve_level(problem, start, working_set, longer, weights, budget, warm_start=result)
         for number, stiffer in enumerate(stiffened(level)):
             is_unfinished = (result.worst > unfinished) & (weights > MIN_HOLDING_WEIGHT)
             if not is_unfinished[list(working_set)].any() or budget.spent:
@@ -519,16 +546,20 @@ class Spacetime(Solver):
         level: Level,
         weights: Array,
         budget: Budget,
-        warm_start: LevelResult | None = None,
         groups: tuple[np.ndarray, ...] | None = None,
+        warm_start: LevelResult | None = None,
     ) -> LevelResult:
         """Solve one level, with factors (C,) on the weights of constraints, from the keys of an earlier result.
 
         `groups` of coordinates that no constraint couples are solved apart where that is cheaper.
         """
         frames = self._frames(problem, level, level.rate, working_set)
-        sample = ProblemAtFrames(problem=problem, bodies=bodies, frames=frames, constraint_indices=working_set)
-        curves, all_curves = self._curves(problem, sample, level, groups)
+        shared = regular_frames(problem, level.rate) if level.spacing else None
+        sample = ProblemAtFrames(
+            problem=problem, bodies=bodies, frames=frames, constraint_indices=working_set, shared_frames=shared
+        )
+        all_curves = self.curves(problem, level, groups)
+        curves = all_curves.at(sample.frames)
         descent = GaussNewton(
             sample=sample,
             curves=curves,
@@ -574,20 +605,24 @@ class Spacetime(Solver):
             if not factor > 0.0:
                 raise OptionError(f"`slower` takes factors above zero; got {factor} for `{name}`")
 
-    def _curves(
-        self, problem: Problem, sample: ProblemAtFrames, level: Level, groups: tuple[np.ndarray, ...] | None
-    ) -> tuple[Curves, Curves]:
-        """The unknown curves at the evaluated frames, and at all frames."""
+    def curves(
+        self,
+        problem: Problem,
+        level: Level,
+        groups: tuple[np.ndarray, ...] | None = None,
+        times: Array | None = None,
+    ) -> Curves:
+        """The unknown curves of a level at times (F,) in seconds; at all frames of the problem if none are given."""
         roughness = (level.smoothing / (level.spacing or 1.0 / problem.actors[0].motion.fps)) ** 4
         groups = groups if groups and (level.spacing or roughness) else (np.arange(len(problem.metric)),)
         factors: Array = np.ones(len(groups))
         if level.spacing and not level.limbs:
             factors, group_of_coordinate = np.unique(self._spacing_factors(problem, level.spacing), return_inverse=True)
             groups = tuple(np.flatnonzero(group_of_coordinate == i) for i in range(len(factors)))
-        bases = {factor: self._basis(problem, level, factor) for factor in set(factors.tolist())}
+        times = problem.times if times is None else times
+        bases = {factor: self._basis(times, level, factor) for factor in set(factors.tolist())}
         of_groups = tuple(bases[factor] for factor in factors.tolist())
-        all_curves = Curves(bases=of_groups, groups=groups, cost=problem.metric, roughness=roughness)
-        return all_curves.at(sample.frames), all_curves
+        return Curves(bases=of_groups, groups=groups, cost=problem.metric, roughness=roughness)
 
     def _spacing_factors(self, problem: Problem, spacing: float) -> Array:
         """(D,) the factor on the key spacing of each coordinate in a band-limited level with a spacing in seconds."""
@@ -604,15 +639,15 @@ class Spacetime(Solver):
             factors *= np.concatenate([_slower_factors(body, self.slower) for body in problem.bodies])
         return factors
 
-    def _basis(self, problem: Problem, level: Level, factor: float) -> Basis:
-        """The basis of the curves of a level at all frames, with a factor on the spacing of the keys."""
+    def _basis(self, times: Array, level: Level, factor: float) -> Basis:
+        """The basis of the curves of a level at times (F,), with a factor on the spacing of the keys."""
         if not level.spacing:
-            return every_frame(problem.times, self.hold, self.until)
+            return every_frame(times, self.hold, self.until)
         if self.knots and not level.limbs:
             knots = Knots(times=np.array(self.knots))
         else:
-            knots = Knots.uniform(problem.times[-1], level.spacing * factor)
-        return knots.basis(problem.times, self.hold, self.until)
+            knots = Knots.uniform(times[-1], level.spacing * factor)
+        return knots.basis(times, self.hold, self.until)
 
 
 def _slower_factors(body: Body, slower: dict[str, float]) -> Array:
