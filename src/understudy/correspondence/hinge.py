@@ -34,8 +34,8 @@ from understudy.figure.kinematics import MAX_SQUARE_COSINE, joint_angle_curves, 
 from understudy.figure.roles import balls_of_hinges, compound_joints, label, roles, stem
 from understudy.figure.skeleton import NUM_AXES, JointKind, Skeleton
 
-MIN_PARALLEL_COSINE = 0.9
-"""Cosine above which two axes are parallel."""
+MAX_CROSSING_COSINE = 0.9
+"""Cosine up to which two axes next to each other are not parallel."""
 
 MAX_GROUP_AXES = 3
 """Axes over which one rotation can be distributed."""
@@ -104,13 +104,13 @@ def hinge_groups(correspondence: Correspondence) -> dict[int, tuple[int, ...]]:
             or (is_named and all(part == stem(target.names[j]) for j in group))
             or (joint, group[-1]) in compounds
         )
-        crossing = not any(
-            abs(float(a @ b)) > MIN_PARALLEL_COSINE
-            for j in group
-            for a in _world_axes(target, j)
-            for b in _world_axes(target, joint)
+        # Only axes next to each other keep the angle between them, whatever the pose: where the first and the third
+        # are parallel, as in many shoulders, the one between takes them apart.
+        related = (
+            related
+            and abs(float(_world_axes(target, group[-1])[-1] @ _world_axes(target, joint)[0])) < MAX_CROSSING_COSINE
         )
-        if not (related and crossing) or sum(NUM_AXES[target.kinds[j]] for j in group) + axes > MAX_GROUP_AXES:
+        if not related or sum(NUM_AXES[target.kinds[j]] for j in group) + axes > MAX_GROUP_AXES:
             group = ()
         first[joint] = group[0] if group else joint
         groups[first[joint]] = (*group, joint)
