@@ -34,8 +34,8 @@ from understudy.figure.kinematics import MAX_SQUARE_COSINE, joint_angle_curves, 
 from understudy.figure.roles import balls_of_hinges, compound_joints, label, roles, stem
 from understudy.figure.skeleton import NUM_AXES, JointKind, Skeleton
 
-MAX_CROSSING_COSINE = 0.9
-"""Cosine up to which two axes next to each other are not parallel."""
+MIN_PARALLEL_COSINE = 0.9
+"""Cosine above which two axes are parallel."""
 
 MAX_GROUP_AXES = 3
 """Axes over which one rotation can be distributed."""
@@ -99,18 +99,20 @@ def hinge_groups(correspondence: Correspondence) -> dict[int, tuple[int, ...]]:
         group = groups.get(first.get(parent, -1), ())
         part = stem(target.names[joint])
         is_named = bool(label(target.names[joint]))
-        related = bool(group) and (
-            all(chains[joint] == chains[j] for j in group)
-            or (is_named and all(part == stem(target.names[j]) for j in group))
-            or (joint, group[-1]) in compounds
+        is_one_pair = bool(group) and all(chains[joint] == chains[j] for j in group)
+        related = is_one_pair or (
+            bool(group)
+            and ((is_named and all(part == stem(target.names[j]) for j in group)) or (joint, group[-1]) in compounds)
         )
-        # Only axes next to each other keep the angle between them, whatever the pose: where the first and the third
-        # are parallel, as in many shoulders, the one between takes them apart.
-        related = (
-            related
-            and abs(float(_world_axes(target, group[-1])[-1] @ _world_axes(target, joint)[0])) < MAX_CROSSING_COSINE
+        # In one pair only axes next to each other must differ, which they do in every pose: in many shoulders the first
+        # and the third are parallel at zero angles, and the one between takes them apart.
+        crossing = not any(
+            abs(float(a @ b)) > MIN_PARALLEL_COSINE
+            for j in (group[-1:] if is_one_pair else group)
+            for a in _world_axes(target, j)
+            for b in _world_axes(target, joint)
         )
-        if not related or sum(NUM_AXES[target.kinds[j]] for j in group) + axes > MAX_GROUP_AXES:
+        if not (related and crossing) or sum(NUM_AXES[target.kinds[j]] for j in group) + axes > MAX_GROUP_AXES:
             group = ()
         first[joint] = group[0] if group else joint
         groups[first[joint]] = (*group, joint)
@@ -283,6 +285,10 @@ PLANE_SECONDS = 0.3
 
 USUAL_PLANE_WEIGHT = 0.05
 """Weight of the mean plane of the whole motion beside that of the frames around."""
+
+
+REFERENCE_PLANE_SINE = np.sin(np.radians(0.3))
+"""Sine of a bend whose plane counts as much as that of the reference pose in a limb that is straight throughout."""
 
 
 @record
@@ -512,11 +518,12 @@ def _plane_twist(bend: Bend, goal: Array, limits: Array, fps: float) -> Array:
     plane = planes[:, branch]
     # A joint bent backwards is in the same plane: doubled angles do not tell the two apart.
     doubled = plane**2 / np.maximum(across, 1e-12)
-    around = USUAL_PLANE_WEIGHT * doubled.mean() + 1e-9
+    unclear = 1.0 - float(smooth_step(across.mean() / CLEAR_BEND_SINE))
+    around = USUAL_PLANE_WEIGHT * doubled.mean() + unclear * REFERENCE_PLANE_SINE + 1e-9
     around = around + gaussian_smoothed(doubled.real, PLANE_SECONDS * fps)
     around = around + 1j * gaussian_smoothed(doubled.imag, PLANE_SECONDS * fps)
     usual = 0.5 * np.unwrap(np.angle(around))
-    if np.sum(plane * np.exp(-1j * usual)).real < 0.0:
+    if np.mean(plane * np.exp(-1j * usual)).real < -CLEAR_BEND_SINE:
         usual += np.pi
     usual -= 2.0 * np.pi * np.round(usual.mean() / (2.0 * np.pi))
     off = np.angle(plane * np.exp(-1j * usual))
