@@ -119,6 +119,11 @@ believed. No bone shows where a face or a palm looks, and a capture may look asi
 MIN_REPORTED_RADIANS = np.radians(20.0)
 """Angle between rest pose and constructed pose above which a part is mentioned."""
 
+UNKNOWN_STANCE = (
+    "its rest pose does not stand, so that it is taken to stand as it does on average in its motion "
+    "(--source-reference or --target-reference names a frame in which it stands)"
+)
+
 MIN_HANGING_WEIGHT = 0.05
 """Weight of a frame in which an arm is raised, against 1 for one in which it hangs, to measure how the collar bone is
 held."""
@@ -146,7 +151,9 @@ class NeutralPose:
         return f"<NeutralPose of {len(self.local)} joints from the {self.origin}>"
 
     def notes(self) -> list[str]:
-        """Parts of a standing rest pose that differ from what the motion shows, in a sentence."""
+        """Parts of a standing rest pose that differ from what the motion shows, or that nothing shows a stance."""
+        if self.origin == "motion" and self.upright and not self.level:
+            return [UNKNOWN_STANCE]
         parts = [
             f"{part} by {np.degrees(radians):.0f}"
             for part, radians in sorted(self.differences.items(), key=lambda item: -item[1])
