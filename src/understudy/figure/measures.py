@@ -53,10 +53,12 @@ def _arms_unlike_legs(skeleton: Skeleton, joint_of: dict[str, int]) -> bool:
 
 
 def _stands_on_all_fours(skeleton: Skeleton, joint_of: dict[str, int]) -> bool:
-    """Whether the rest pose is that of a quadruped: it stands on its legs, at right angles to its trunk."""
+    """Whether the rest pose is that of a quadruped: it stands on its legs, and its trunk is level or across them."""
     trunk, legs = _rest_trunk(skeleton, joint_of), _rest_legs(skeleton, joint_of)
     leg = legs.sum(axis=0)
-    level = abs(float(trunk @ leg)) < 0.5 * np.linalg.norm(trunk) * np.linalg.norm(leg)
+    # The upper part of a hind leg may slant, from the hip back to the hock.
+    across = abs(float(trunk @ leg)) < 0.5 * np.linalg.norm(trunk) * np.linalg.norm(leg)
+    level = across or abs(float(trunk[1])) < 0.5 * np.linalg.norm(trunk)
     stands = bool(np.all(legs[:, 1] < -0.8 * np.linalg.norm(legs, axis=1)))
     hips, shoulders = _rest_sides(skeleton, joint_of)
     straight = float(hips @ shoulders) >= 0.5 * np.linalg.norm(hips) * np.linalg.norm(shoulders)
