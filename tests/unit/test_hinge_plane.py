@@ -159,7 +159,7 @@ def test_a_constant_plane_gives_a_constant_twist() -> None:
 @pytest.mark.parametrize("bend", [-1.0, -0.2, 0.0, 0.2, 1.0])
 @pytest.mark.parametrize("plane", [0.0, 40.0, 150.0])
 def test_a_straight_arm_is_not_twisted(bend: float, plane: float) -> None:
-    """An elbow that bends by a degree at most, either way and in any plane, shows no plane: the upper arm keeps its own."""
+    """An elbow that bends by a degree, either way and in any plane, shows no plane: the upper arm keeps its own."""
     bends = np.radians(bend * (1.0 + 0.1 * np.sin(np.linspace(0.0, 9.0, FRAMES))))
     motion = waving(body(), bend=bends, plane=np.full(FRAMES, np.radians(plane)))
     result, _ = carried(motion, body(elbow=-Y))
