@@ -50,6 +50,8 @@ class Soles:
     """`source` or `target`."""
     standing_points: list[Point]
     """The points on which the reference pose stands."""
+    is_level: bool = False
+    """Whether the reference pose shows the body's own stance: feet that stand are as they are in it."""
 
     @staticmethod
     def of(alignment: Alignment, which: str, motion: Motion | None = None) -> Soles:
@@ -64,9 +66,11 @@ class Soles:
             alignment=alignment,
             side=which,
             standing_points=[],
+            # A body with its own stance stands on the same points there; the transferred motion may keep a paw lifted. A
+            # human stands flat in its neutral pose; the motion of another may hardly show how its feet stand.
+            is_level=alignment.stance or (alignment.tree.are_human and all(pose.level for pose in alignment.neutral)),
         )
-        # A body with its own stance stands on the same points there; the transferred motion may keep a paw lifted.
-        reference = still if motion is None or (alignment.stance and which == "target") else motion
+        reference = still if motion is None or (soles.is_level and which == "target") else motion
         animal = which == "target" and not is_humanoid(skeleton)
         points = contact_points(reference)
         for point in soles.ground_alike(points) if animal else points:
@@ -383,11 +387,15 @@ def _usual_rises(
             rise = [float(c.place[1] - floor.heights(c.place)) for c in point_contacts if c.place is not None]
             source_rises[row] = median(np.array(rise))
         target_points = [targets[name] for name in points]
-        if soles.alignment.stance:
+        if all_down.any() and not soles.alignment.stance:
+            # The floor of some captures drifts: only frames in which all points are down show how the foot is tilted.
+            profile = _height_profile(poses[0].points(list(points.values()))[all_down], floor)
+            source_rises = source_rises.mean() + profile - profile.mean()
+        if soles.is_level:
             target_rises = ratio * source_rises.mean() + _height_profile(soles.pose.points(target_points), floor)
         elif all_down.any():
             target_rises = ratio * source_rises + _height_profile(poses[1].points(target_points)[all_down], floor)
-            target_rises -= ratio * _height_profile(poses[0].points(list(points.values()))[all_down], floor)
+            target_rises -= ratio * profile
         else:
             target_rises = ratio * source_rises
         rises |= {name: (float(a), float(b)) for name, a, b in zip(points, source_rises, target_rises, strict=True)}
