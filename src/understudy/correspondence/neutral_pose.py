@@ -629,8 +629,9 @@ class _Human:
             if abs(slopes[joint]) > MAX_SLOPE_RADIANS:
                 bones[joint] = unrotate(self.base[joint], FORWARD)
             else:
-                steepest = min(*slopes.values()) + MAX_UNEVEN_SLOPE_RADIANS
-                excess = max(slopes[joint] - min(steepest, self._max_flat_slope(joint, bones[joint])), 0.0)
+                flatter, own = min(slopes.values()), slopes[joint]
+                flat = own if own < flatter + MAX_UNEVEN_SLOPE_RADIANS else flatter
+                excess = own - min(flat, self._max_flat_slope(joint, bones[joint]))
                 up = rotate(from_axis_angle(unit(cross(up, bones[joint])), excess), up)
             known[joint] = _orient(up, bones[joint], UP, FORWARD)
         return known
