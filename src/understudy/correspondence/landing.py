@@ -400,8 +400,6 @@ def _usual_rises(
             # The floor of some captures drifts, and a heel may be found too high: only frames in which all points are
             # down show how both feet stand. The legs of the target bring its foot to where it is carried.
             source_rises, target_rises = (median(path[..., 1] - floor.heights(path)) for path in paths)
-            flat = _height_profile(soles.pose.points(target_points), floor)
-            target_rises = float(target_rises.mean()) + flat - flat.mean()
         elif all_down.any():
             target_rises = ratio * source_rises + _height_profile(paths[1], floor)
             target_rises -= ratio * _height_profile(paths[0], floor)

@@ -202,21 +202,15 @@ def _footplant_rises(context: ContactContext, contacts: Sequence[Contact]) -> di
 
 
 def _carried_tilts(context: ContactContext, plants: dict[int, tuple[Contact, float]]) -> dict[int, float]:
-    """By index, the rises of footplants whose foot is held at another point, too: tilted as the foot was carried over,
-    and as in the neutral pose where it is tilted as usual.
+    """By index, the rises of footplants whose foot is held at another point, too: tilted as the foot was carried over.
 
     Of the two the ball of the foot counts, and then the lower one: where a capture has no heel, its place is guessed.
     """
     assert context.transferred is not None
-    assert context.landing is not None
-    usual = context.landing.rises
     source, fps, num_frames = context.source.skeleton, context.source.fps, context.source.num_frames
     points = {contact.point.name: context.point(contact.point) for contact, _ in plants.values()}
     pose = pose_of(context.transferred, [context.target.index[point.joint] for point in points.values()])
     heights = dict(zip(points, _heights(context, pose, list(points.values())).T, strict=True))
-    held = {
-        name: held_frames(context.source, [c for c, _ in plants.values() if c.point.name == name]) for name in points
-    }
     known = _known_points(source)
     order = sorted(plants, key=lambda i: (plants[i][0].point.name not in known, plants[i][1]))
     rises: dict[int, float] = {}
@@ -230,10 +224,8 @@ def _carried_tilts(context: ContactContext, plants: dict[int, tuple[Contact, flo
                 and other.point.name != contact.point.name
                 and _is_same_limb(source, contact.point, other.point)
             ):
-                names = contact.point.name, other.point.name
-                tilts = heights[names[0]] - heights[names[1]]
-                tilt = float(median(tilts[both])) - float(median(tilts[held[names[0]] & held[names[1]]]))
-                rises[i] = rises.get(j, plants[j][1]) + tilt + usual[names[0]][1] - usual[names[1]][1]
+                tilt = heights[contact.point.name][both] - heights[other.point.name][both]
+                rises[i] = rises.get(j, plants[j][1]) + float(median(tilt))
                 break
     return rises
 
