@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.base.quaternion import from_axis_angle, multiply
+from understudy.base.quaternion import conjugate, from_axis_angle, multiply
 from understudy.correspondence.alignment import Alignment, align
 from understudy.correspondence.carry import transfer_motion
 from understudy.correspondence.landing import Landing, Soles, find_landing, step_ratio
 from understudy.correspondence.neutral_pose import pose_skeleton
 from understudy.correspondence.pairs import Correspondence, Pair, PointPair
-from understudy.figure.contacts import Contact, Floor
+from understudy.figure.contacts import Contact, Floor, held_frames
 from understudy.figure.kinematics import fk
-from understudy.figure.motion import Motion
+from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.skeleton import Point, Skeleton
 from understudy.retarget.driver import retarget
 from understudy.retarget.plan import Options
@@ -363,3 +363,25 @@ def test_a_limb_without_a_partner_lands_nowhere_on_the_trunk() -> None:
     )
     assert landing.points == {}
     assert "`LeftHeel`" in landing.notes[0]
+
+
+def test_a_foot_that_is_captured_steeper_than_the_other_stands_flat() -> None:
+    """The markers of a capture put the right foot 6 degrees steeper: on another body both feet stand flat."""
+    walk = scene("walk").motion
+    foot, toe = (walk.skeleton.joint(name) for name in ("RightFoot", "RightToeBase"))
+    steeper = from_axis_angle([1.0, 0.0, 0.0], 0.1)
+    rotations = walk.rotations.copy()
+    rotations[:, foot] = multiply(rotations[:, foot], steeper)
+    rotations[:, toe] = multiply(conjugate(steeper), rotations[:, toe])
+    result = retarget(replace(walk, rotations=rotations), samples.character("other"), correspondence=onto_other())
+    plants = [c for c in result.contacts if c.on == "floor"]
+    for side, end in zip(SIDES, "lr", strict=True):
+        toes = held_frames(walk, [c for c in plants if c.point.name == f"{side}ToeBase"])
+        heels = held_frames(walk, [c for c in plants if c.point.name.startswith(side) and "eel" in c.point.name])
+        assert np.any(toes & heels)
+        heel, ball = fk(result.motion).points([f"heel_{end}", f"ball_{end}"])[toes & heels].swapaxes(0, 1)
+        tilts = np.degrees(np.arcsin((heel - ball)[:, 1] / np.linalg.norm(heel - ball, axis=-1)))
+        assert np.abs(tilts - np.median(tilts)).max() < 3.0
+        level = fk(rest_motion(samples.character("other"))).points([f"heel_{end}", f"ball_{end}"])[0]
+        flat = np.degrees(np.arcsin((level[0] - level[1])[1] / np.linalg.norm(level[0] - level[1])))
+        assert abs(float(np.median(tilts)) - flat) < 1.5, side

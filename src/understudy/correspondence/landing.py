@@ -50,6 +50,8 @@ class Soles:
     """`source` or `target`."""
     standing_points: list[Point]
     """The points on which the reference pose stands."""
+    is_level: bool = False
+    """Whether the reference pose shows the body's own stance: feet that stand are as they are in it."""
 
     @staticmethod
     def of(alignment: Alignment, which: str, motion: Motion | None = None) -> Soles:
@@ -64,9 +66,11 @@ class Soles:
             alignment=alignment,
             side=which,
             standing_points=[],
+            # A body with its own stance stands on the same points there; the transferred motion may keep a paw lifted.
+            # A human stands flat in its neutral pose; the motion of another may hardly show how its feet stand.
+            is_level=alignment.stance or (alignment.tree.are_human and all(pose.level for pose in alignment.neutral)),
         )
-        # A body with its own stance stands on the same points there; the transferred motion may keep a paw lifted.
-        reference = still if motion is None or (alignment.stance and which == "target") else motion
+        reference = still if motion is None or (soles.is_level and which == "target") else motion
         animal = which == "target" and not is_humanoid(skeleton)
         points = contact_points(reference)
         for point in soles.ground_alike(points) if animal else points:
@@ -207,6 +211,9 @@ class Landing:
     soles: tuple[tuple[Point, float], ...] = ()
     """Unless both are human: further points of the target's feet that must stay above the floor, and metres that they
     may be below the points on which it stands."""
+    is_level: bool = False
+    """Whether the feet of the target are tilted as they are carried over: both bodies are humans, whose feet are known
+    to be flat in their neutral poses."""
     notes: tuple[str, ...] = ()
 
 
@@ -252,6 +259,7 @@ def find_landing(
         ratio=step_ratio(alignment),
         rises=_usual_rises(landed, points_by_name, target, (motion, carried), floor),
         soles=() if both_human else target.hidden_tips({point.name for point in points_by_name.values()}),
+        is_level=target.is_level and not alignment.stance,
         notes=tuple(notes),
     )
 
@@ -388,11 +396,18 @@ def _usual_rises(
             rise = [float(c.place[1] - floor.heights(c.place)) for c in point_contacts if c.place is not None]
             source_rises[row] = median(np.array(rise))
         target_points = [targets[name] for name in points]
+        paths = [
+            pose.points(p)[all_down] for pose, p in zip(poses, (list(points.values()), target_points), strict=True)
+        ]
         if soles.alignment.stance:
             target_rises = ratio * source_rises.mean() + _height_profile(soles.pose.points(target_points), floor)
+        elif soles.is_level and all_down.any():
+            # The floor of some captures drifts, and a heel may be found too high: only frames in which all points are
+            # down show how both feet stand. The legs of the target bring its foot to where it is carried.
+            source_rises, target_rises = (median(path[..., 1] - floor.heights(path)) for path in paths)
         elif all_down.any():
-            target_rises = ratio * source_rises + _height_profile(poses[1].points(target_points)[all_down], floor)
-            target_rises -= ratio * _height_profile(poses[0].points(list(points.values()))[all_down], floor)
+            target_rises = ratio * source_rises + _height_profile(paths[1], floor)
+            target_rises -= ratio * _height_profile(paths[0], floor)
         else:
             target_rises = ratio * source_rises
         rises |= {name: (float(a), float(b)) for name, a, b in zip(points, source_rises, target_rises, strict=True)}

@@ -99,8 +99,15 @@ SETTLING_SECONDS = 0.2
 MIN_HEADING_COSINE = 0.7
 """Cosine between the longer side of a sole and the way that the body faces from which the sole leads there."""
 
-STANDING_SHARE = 0.1
+STANDING_SHARE = 0.2
 """Share of the frames, those in which a foot is lowest and slowest, that show how it stands."""
+
+MIN_STANDING_TRUNK_SINE = 0.5
+"""Sine of the angle of the trunk above the ground in a body that stands."""
+
+MAX_UNEVEN_SLOPE_RADIANS = np.radians(15.0)
+"""Angle by which one foot may stand steeper than the other: captured feet differ by a few degrees, and one that is
+steeper still stands on its toes."""
 
 MAX_AGREEING_RADIANS = np.radians(3.0)
 """Largest angle between the rest pose and the constructed pose, in any part, for which the rest pose is used."""
@@ -573,16 +580,17 @@ class _Human:
         return self.pose.positions[:, [joint for joint in parts if joint is not None], 1].min(axis=1)
 
     def _standing_frames(self, joints: list[int]) -> np.ndarray:
-        """Frames in which the joints of a foot, ankle and toe, are lowest and slowest.
+        """Frames in which the last joint of a foot is lowest, and all of them, ankle and toe, are slowest.
 
-        A foot may stand flat and on its toes: of these frames, the half counts in which the ankle is most nearly at one
-        height above the toe.
+        The height of the ankle does not count: where it is lowest, the toe is raised. A foot may stand flat and on its
+        toes: of these frames, the half counts in which the ankle is most nearly at one height above the toe.
         """
-        costs = np.zeros(self.motion.num_frames)
+        costs = self.pose.positions[:, joints[-1], 1] - self.support
         for path in self.pose.positions[:, joints].swapaxes(0, 1) if len(costs) > 1 else ():
-            speeds = np.linalg.norm(np.gradient(path, 1.0 / self.motion.fps, axis=0), axis=1)
-            costs += path[:, 1] - self.support + SETTLING_SECONDS * speeds
-        standing = np.argsort(costs, kind="stable")[: max(int(STANDING_SHARE * len(costs)), 1)]
+            costs = costs + SETTLING_SECONDS * np.linalg.norm(np.gradient(path, 1.0 / self.motion.fps, axis=0), axis=1)
+        upright = np.flatnonzero(self.trunk[:, 1] > MIN_STANDING_TRUNK_SINE)
+        shown = upright if len(upright) >= MIN_STANDING_FRAMES else np.arange(len(costs))
+        standing = shown[np.argsort(costs[shown], kind="stable")[: max(int(STANDING_SHARE * len(shown)), 1)]]
         rises = self.pose.positions[standing, joints[0], 1] - self.pose.positions[standing, joints[-1], 1]
         order, half = np.argsort(rises, kind="stable"), (len(rises) + 1) // 2
         spreads = rises[order[half - 1 :]] - rises[order[: len(rises) - half + 1]]
@@ -607,7 +615,8 @@ class _Human:
     def _foot_rotations(self, part: str) -> dict[int, Array]:
         """World rotations of both feet, or toes: as they are on the floor, and pointing forwards.
 
-        If the two stand differently, the flatter one counts: the other one stood on its toes.
+        Feet of a capture slope by some degrees more or less than each other. If one is much steeper, the flatter one
+        counts: the other one stood on its toes.
         """
         ups: dict[int, Array] = {}
         bones: dict[int, Array] = {}
@@ -622,7 +631,7 @@ class _Human:
             frames = self._standing_frames([foot] if toe is None else [foot, toe])
             shown = unrotate(self.pose.rotations[frames, joint], UP).mean(axis=0)
             rest = unrotate(self.base[joint], UP)
-            upright = float(self.trunk[frames, 1].mean()) > 0.5
+            upright = float(self.trunk[frames, 1].mean()) > MIN_STANDING_TRUNK_SINE
             is_flat = upright and float(np.linalg.norm(shown)) > MIN_FLAT_COHERENCE
             if self.stands and self.motion.num_frames > 1:
                 is_flat &= len(frames) >= MIN_STANDING_FRAMES and self._shows_sole(side, joint, frames, shown, rest)
@@ -634,7 +643,9 @@ class _Human:
             if abs(slopes[joint]) > MAX_SLOPE_RADIANS:
                 bones[joint] = unrotate(self.base[joint], FORWARD)
             else:
-                excess = slopes[joint] - min(*slopes.values(), self._max_flat_slope(joint, bones[joint]))
+                flatter, own = min(slopes.values()), slopes[joint]
+                flat = own if own < flatter + MAX_UNEVEN_SLOPE_RADIANS else flatter
+                excess = own - min(flat, self._max_flat_slope(joint, bones[joint]))
                 up = rotate(from_axis_angle(unit(cross(up, bones[joint])), excess), up)
             known[joint] = _orient(up, bones[joint], UP, FORWARD)
         return known

@@ -179,6 +179,8 @@ def _footplant_rises(context: ContactContext, contacts: Sequence[Contact]) -> di
     if context.landing is None or context.share is not None:
         return rises
     source = context.source.skeleton
+    if context.landing.is_level:
+        return rises | _carried_tilts(context, {i: (contacts[i], rise) for i, rise in rises.items()})
     usual = {i: context.landing.rises.get(contacts[i].point.name, (np.nan, np.nan)) for i in rises}
     for i in sorted(rises, key=lambda i: rises[i]):
         contact, (source_rise, target_rise) = contacts[i], usual[i]
@@ -197,6 +199,40 @@ def _footplant_rises(context: ContactContext, contacts: Sequence[Contact]) -> di
             rises[i] = rises[j] + length * float(np.sin(_angle(target_rise - usual[j][1], length) + tilt))
             break
     return rises
+
+
+def _carried_tilts(context: ContactContext, plants: dict[int, tuple[Contact, float]]) -> dict[int, float]:
+    """By index, the rises of footplants whose foot is held at another point, too: tilted as the foot was carried over.
+
+    Of the two the ball of the foot counts, and then the lower one: where a capture has no heel, its place is guessed.
+    """
+    assert context.transferred is not None
+    source, fps, num_frames = context.source.skeleton, context.source.fps, context.source.num_frames
+    points = {contact.point.name: context.point(contact.point) for contact, _ in plants.values()}
+    pose = pose_of(context.transferred, [context.target.index[point.joint] for point in points.values()])
+    heights = dict(zip(points, _heights(context, pose, list(points.values())).T, strict=True))
+    known = _known_points(source)
+    order = sorted(plants, key=lambda i: (plants[i][0].point.name not in known, plants[i][1]))
+    rises: dict[int, float] = {}
+    for number, i in enumerate(order):
+        contact, frames = plants[i][0], plants[i][0].frames(fps, num_frames)
+        for j in order[:number]:
+            other = plants[j][0]
+            both = np.intersect1d(frames, other.frames(fps, num_frames))
+            if (
+                len(both)
+                and other.point.name != contact.point.name
+                and _is_same_limb(source, contact.point, other.point)
+            ):
+                tilt = heights[contact.point.name][both] - heights[other.point.name][both]
+                rises[i] = rises.get(j, plants[j][1]) + float(median(tilt))
+                break
+    return rises
+
+
+def _known_points(skeleton: Skeleton) -> set[str]:
+    """The names of joints and ends: the place of any other point, such as a heel, is guessed."""
+    return {end.name for end in skeleton.ends} | set(skeleton.names)
 
 
 def _angle(rise: float, length: float) -> float:
@@ -368,7 +404,11 @@ def _footplants(contacts: Sequence[Contact]) -> list[Contact]:
 
 def _floor_plant(context: ContactContext, footplants: Sequence[Contact]) -> Contact:
     """The footplant that shows the height of the floor on the target: of the points, the one that usually stands
-    lowest, not counting plants on steps. A single plant may be too low in the capture."""
+    lowest, not counting plants on steps. A single plant may be too low in the capture, and so may heels be whose place
+    is guessed, where the target's feet stand flat."""
+    if context.landing is not None and context.landing.is_level:
+        known = _known_points(context.source.skeleton)
+        footplants = [c for c in footplants if c.point.name in known] or footplants
     rises = np.array([context.rise(c) for c in footplants])
     names = np.array([c.point.name for c in footplants])
     on_floor = rises < rises.min() + MAX_STEP_ON_FLOOR_LEGS * leg_length(context.target)
