@@ -227,6 +227,11 @@ def result_row(combination: Combination, result: Analogy, seconds: float) -> tup
     )  # fmt: skip
 
 
+def strip_name(number: int) -> str:
+    """The file of the strip of a combination."""
+    return f"variety_{number:02d}.png"
+
+
 def draw_strip(combination: Combination, result: Analogy, path: Path) -> None:
     """Draw the source's new motion and the result, one below the other, from the side."""
     source, motion = result.new.motion, result.motion
@@ -254,7 +259,7 @@ def run_all(
             yield (f"{combination.title}: {error}", *[None] * (len(HEAD) - 1))
             continue
         if folder is not None:
-            draw_strip(combination, result, folder / f"{number:02d}_{combination.kind.split()[0]}.png")
+            draw_strip(combination, result, folder / strip_name(number))
         yield result_row(combination, result, time.perf_counter() - start)
 
 
@@ -280,11 +285,13 @@ def variety(collection: Path, data: Path | None, folder: Path | None, tell: Tell
     assert data is not None
     combinations = dict(enumerate(draw_combinations(SEED, COUNT, DRAW), 1))
     rows = []
-    for row in run_all(combinations, collection, data, None):
+    for row in run_all(combinations, collection, data, folder):
         tell(str(row[0]))
         rows.append(row)
     title = f"On {COUNT} combinations of fresh captures and performers, drawn by seed {SEED}"
-    return Findings(tables=(Table(title=title, head=HEAD, rows=tuple(rows)),))
+    strips = [] if folder is None else [folder / strip_name(number) for number in combinations]
+    table = Table(title=title, head=HEAD, rows=tuple(rows))
+    return Findings(tables=(table,), pictures=tuple(path for path in strips if path.is_file()))
 
 
 FRESH = (
