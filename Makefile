@@ -64,7 +64,7 @@ quality: $(VENV)/installed.dev ## measure the judge's matrix of pairs, into docs
 
 papers: $(VENV)/installed.dev ## run the papers' experiments, into docs/papers; UNDERSTUDY_DATA and UNDERSTUDY_CMU name folders of captures, NAMES some experiments
 	@$(BIN)/python -m papers $(NAMES) -o out/papers $(if $(UNDERSTUDY_DATA),--data '$(UNDERSTUDY_DATA)'); \
-	  status=$$?; $(BIN)/python docs/papers/pages.py out/papers && exit $$status
+	  status=$$?; $(BIN)/python -m docs.papers.pages out/papers && exit $$status
 
 docs: $(VENV)/installed.dev $(VENV)/installed.docs ## run what the pages show, build them into site/
 	@$(BIN)/python docs/fill.py

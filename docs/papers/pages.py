@@ -1,10 +1,10 @@
 """Writes what `make papers` found into the papers' pages: tables, figures of pictures, and the pictures.
 
-    python docs/papers/pages.py FOLDER
+    python -m docs.papers.pages FOLDER
 
-FOLDER is that of `make papers`, out/papers. The tables of an experiment stand between `<!-- numbers: PAPER.EXPERIMENT -->`
-and `<!-- /numbers -->`; one of several tables, without its title, is `PAPER.EXPERIMENT.NUMBER`. What was not run stays
-as it is.
+FOLDER is that of `make papers`, out/papers. The tables of an experiment stand between
+`<!-- numbers: PAPER.EXPERIMENT -->` and `<!-- /numbers -->`; one of several tables, without its title, is
+`PAPER.EXPERIMENT.NUMBER`. What was not run stays as it is.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import re
 from io import BytesIO
 from pathlib import Path
 
-from papers import Findings, Table, papers
+import papers
+from papers import Findings, Table
 from papers.__main__ import saved_results
 from papers.claims import claims_table
 from PIL import Image, ImageChops
@@ -22,7 +23,6 @@ from PIL import Image, ImageChops
 from understudy.base.files import open_to_write
 
 PAGES = Path(__file__).resolve().parent
-PICTURES = PAGES / "pictures"
 COLOURS, MARGIN = 64, 16
 BLOCK = re.compile(r"(<!-- numbers: (\S+) -->\n).*?(<!-- /numbers -->)", re.DOTALL)
 
@@ -58,26 +58,29 @@ def blocks(results: dict[str, Findings]) -> dict[str, str]:
     return texts
 
 
-def main() -> int:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("folder", type=Path, metavar="FOLDER")
-    folder = options.parse_args().folder
+def fill_pages(folder: Path, pages: Path = PAGES) -> None:
+    """Write the results in a folder into pages, and the pictures that these show beside them."""
     results: dict[str, Findings] = {}
-    for paper in papers().values():
+    for paper in papers.papers().values():
         results |= {f"{paper.name}.{name}": found for name, found in saved_results(paper, folder).items()}
     if not results:
         raise SystemExit(f"{folder}: there are no results of `make papers`")
     texts = blocks(results)
-    for page in sorted(PAGES.glob("*.md")):
+    for page in sorted(pages.glob("*.md")):
         old = page.read_text(encoding="utf-8")
         new = BLOCK.sub(lambda b: f"{b[1]}\n{texts[b[2]]}\n\n{b[3]}" if b[2] in texts else b[0], old)
         page.write_text(new, encoding="utf-8")
-    shown = "".join(page.read_text(encoding="utf-8") for page in PAGES.parent.rglob("*.md"))
-    PICTURES.mkdir(exist_ok=True)
+    shown = "".join(page.read_text(encoding="utf-8") for page in pages.parent.rglob("*.md"))
     for findings in results.values():
         for picture in findings.pictures:
             if f"pictures/{picture.name}" in shown:
-                shrink(picture, PICTURES / picture.name)
+                shrink(picture, pages / "pictures" / picture.name)
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("folder", type=Path, metavar="FOLDER")
+    fill_pages(options.parse_args().folder)
     return 0
 
 
