@@ -235,6 +235,14 @@ def balanced(rows: Rows) -> tuple[bool, str]:
     return kept == len(words), f"{kept} of {len(words)} rows in balance"
 
 
+def above_the_floor(rows: Rows) -> tuple[bool, str]:
+    """Our restatement keeps every part above the floor."""
+    depths = {f"{row['motion']} {row['id']}": float(row["sunk (mm)"]) for row in rows if row["way"] == "ours"}
+    deep = {name: depth for name, depth in depths.items() if depth > 10.0}
+    text = ", ".join(f"{name} by {depth:.0f} mm" for name, depth in deep.items())
+    return not deep, f"{len(depths) - len(deep)} of {len(depths)} rows" + (f"; below: {text}" if text else "")
+
+
 def hands_outside(rows: Rows) -> tuple[bool, str]:
     """Our restatement keeps arms out of the rest of the body."""
     depths = {f"{row['motion']} {row['id']}": float(row["arm inside (mm)"]) for row in rows if row["way"] == "ours"}
@@ -243,15 +251,15 @@ def hands_outside(rows: Rows) -> tuple[bool, str]:
     return not deep, f"{len(depths) - len(deep)} of {len(depths)} rows" + (f"; inside: {text}" if text else "")
 
 
-def within(name: str, low: float, high: float, least_share: float = 1.0) -> Judge:
-    """A column is within bounds in a share of the rows whose score is not low."""
+def within(name: str, low: float, high: float) -> Judge:
+    """A column is within bounds in all rows whose score is not low; the count of all rows is said, too."""
 
     def judge(rows: Rows) -> tuple[bool, str]:
+        every = [float(row[name]) for row in rows if row[name] is not None]
         values = [float(row[name]) for row in rows if row[name] is not None and float(row["score"] or 0.0) >= 0.5]
-        good = sum(low <= value <= high for value in values)
-        return good >= least_share * len(values), (
-            f"{good} of {len(values)} not scored low, {min(values):.2g} to {max(values):.2g}"
-        )
+        counts = [sum(low <= value <= high for value in group) for group in (values, every)]
+        figure = f"{counts[0]} of {len(values)} not scored low, {min(values):.2g} to {max(values):.2g}"
+        return counts[0] == len(values), f"{figure}; {counts[1]} of {len(every)} of all"
 
     return judge
 
@@ -399,6 +407,7 @@ def _lommers() -> Iterable[Claim]:
         ("8", "Constraints that are met do not make a good motion by themselves", constraints_are_not_enough),
         ("7.3", "Restated by us, default weights: in balance", balanced),
         ("7.3", "Restated by us, default weights: hands outside the body", hands_outside),
+        ("7.3", "Restated by us, default weights: nothing below the floor", above_the_floor),
     ):
         checks = {place: check(experiment, judge) for place, experiment in places.items()}
         yield Claim(paper=name, section=section, text=text, **checks)
