@@ -25,7 +25,6 @@ TOES = "a toe turns by up to 43 degrees from one frame to the next where its foo
 RIGID = "a robot's rigid trunk turns as the hips of a dog that bends, 5.6 degrees and 5.002 against 5"
 
 SHORTFALLS = {
-    "tests/paper/test_analogies.py::test_child_march_with_two_poses": FEWER,
     "tests/real/test_analogies_real.py::test_one_human_learns_anothers_march": FEWER,
     "tests/real/test_characters_real.py::test_a_human_walk_on_every_humanoid[robots/dm_humanoid.xml]": FEWER,
     "tests/real/test_characters_real.py::test_a_dogs_walk_on_every_quadruped[robots/unitree_go2.xml-real dog]": RIGID,
