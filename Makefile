@@ -62,8 +62,9 @@ bench: $(VENV)/installed.dev $(VENV)/installed.bench ## measure beside other pac
 quality: $(VENV)/installed.dev ## measure the judge's matrix of pairs, into docs/quality.md; UNDERSTUDY_JUDGE names its folder
 	@$(BIN)/python benchmarks/quality.py $(ARGS)
 
-papers: $(VENV)/installed.dev ## run the papers' experiments, into out/papers; UNDERSTUDY_DATA and UNDERSTUDY_CMU name folders of captures
-	@$(BIN)/python -m papers -o out/papers $(if $(UNDERSTUDY_DATA),--data '$(UNDERSTUDY_DATA)')
+papers: $(VENV)/installed.dev ## run the papers' experiments, into docs/papers; UNDERSTUDY_DATA and UNDERSTUDY_CMU name folders of captures, NAMES some experiments
+	@$(BIN)/python -m papers $(NAMES) -o out/papers $(if $(UNDERSTUDY_DATA),--data '$(UNDERSTUDY_DATA)'); \
+	  status=$$?; $(BIN)/python -m docs.papers.pages out/papers && exit $$status
 
 docs: $(VENV)/installed.dev $(VENV)/installed.docs ## run what the pages show, build them into site/
 	@$(BIN)/python docs/fill.py

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +14,11 @@ import click
 from understudy.app.cli import print_errors
 from understudy.app.options import json_option
 from understudy.app.output import note, print_json
+from understudy.base.errors import UnknownNameError, nearest_names
 
 if TYPE_CHECKING:
     from papers import Findings, Paper, Table
+    from papers.base import Tell
 
 
 class PaperCommand(click.Command):
@@ -26,10 +31,15 @@ class PaperCommand(click.Command):
 
 @click.command(
     cls=PaperCommand,
-    epilog="Example: python -m papers lommers13 vanderhyde03 -o papers",
+    epilog="Example: python -m papers lommers13 vanderhyde03.study -o papers",
 )
-@click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("-o", "--output", metavar="FOLDER", help="Write a page of tables and the pictures of each paper there.")
+@click.argument("names", nargs=-1, metavar="[NAME[.EXPERIMENT]]...")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FOLDER",
+    help="Write a page of tables, the pictures and the results of each paper there, beside results that are there.",
+)
 @click.option(
     "--data",
     "captures",
@@ -47,28 +57,30 @@ class PaperCommand(click.Command):
 def papers(
     names: tuple[str, ...], output: str | None, captures: str | None, collection: str | None, as_json: bool
 ) -> None:
-    """Run every experiment of the papers NAME, or of all papers, on samples, and compare with the paper's results.
+    """Run the experiments of the papers NAME, or of all papers, on samples, and compare with the paper's results.
 
     A table of all claims of the papers comes last. Exits with 1 if a paper did better than Understudy, and says where.
     """
-    from papers import paper
     from papers import papers as all_papers
     from papers.claims import claims_table
 
-    chosen = [paper(name) for name in dict.fromkeys(names)] or list(all_papers().values())
     source = None if captures is None else find_folder(captures, "--data takes a folder of captured motion")
     clips = None if collection is None else find_folder(collection, "--cmu takes a folder of the CMU collection")
     folder = None if output is None else make_folder(output)
-    report, worse, skipped = [], [], []
-    results: dict[str, Findings] = {}
-    for study in chosen:
-        data, texts, remarks = run_paper(study, folder, source, clips, results)
+    report = []
+    claimed: dict[str, Findings] = {}
+    if folder is not None:
+        for study in all_papers().values():
+            claimed |= {f"{study.name}.{name}": found for name, found in saved_results(study, folder).items()}
+    for study, only in choose(names):
+        data, results = run_paper(study, folder, source, clips, only)
         report.append(data)
-        worse += remarks
-        skipped += data["skipped"]
+        claimed |= {f"{study.name}.{name}": found for name, found in results.items()}
         if not as_json:
-            click.echo("\n\n".join([study.title, *texts]) + "\n")
-    table = claims_table(results)
+            texts = [table.text() for found in results.values() for table in found.tables]
+            files = ["\n".join(data["files"])] if data["files"] else []
+            click.echo("\n\n".join([study.title, *texts, *files]) + "\n")
+    table = claims_table(claimed)
     if folder is not None and table.rows:
         write_claims(table, folder)
     if as_json:
@@ -76,10 +88,27 @@ def papers(
         print_json([{**data, "claims": [row for row in claims if row["paper"] == data["name"]]} for data in report])
     elif table.rows:
         click.echo(table.text() + "\n")
-    note(skipped, "skipped")
+    note([sentence for data in report for sentence in data["skipped"]], "skipped")
+    worse = [sentence for data in report for sentence in data["worse"]]
     note(worse, "worse than the paper")
     if worse:
         raise click.exceptions.Exit(1)
+
+
+def choose(names: Iterable[str]) -> list[tuple[Paper, set[str]]]:
+    """The papers that names tell, each with the names of the chosen experiments; none chosen means all."""
+    from papers import paper
+    from papers import papers as all_papers
+
+    chosen: dict[str, set[str]] = {}
+    for name in names or all_papers():
+        study, _, experiment = name.partition(".")
+        known = [e.name for kind in ("experiments", "captures", "fresh") for e in getattr(paper(study), kind)]
+        if experiment and experiment not in known:
+            raise UnknownNameError(f"`{study}` has no experiment `{experiment}`; {nearest_names(experiment, known)}")
+        chosen.setdefault(study, set())
+        chosen[study] |= {experiment} if experiment else set(known)
+    return [(paper(name), only) for name, only in chosen.items()]
 
 
 def find_folder(captures: str, hint: str) -> Path:
@@ -117,66 +146,82 @@ def run_paper(
     folder: Path | None,
     captures: Path | None = None,
     collection: Path | None = None,
-    collected: dict[str, Findings] | None = None,
-) -> tuple[dict[str, Any], list[str], list[str]]:
-    """Run a paper's experiments. Returns the JSON data, the tables as text, and where the paper did better.
+    only: Collection[str] = (),
+) -> tuple[dict[str, Any], dict[str, Findings]]:
+    """Run a paper's experiments. Returns the JSON data, and the findings by experiment.
 
     Args:
         paper: The paper.
-        folder: For pages and pictures; None for neither.
+        folder: For pages, results and pictures; None for neither. Results that are there of other experiments are kept.
         captures: Captured motion; None to leave it out.
         collection: The whole CMU collection; None to leave it out.
-        collected: Takes the findings, by `PAPER.EXPERIMENT`.
+        only: Names of experiments; all if empty.
     """
     began = time.perf_counter()
-    results: list[tuple[str, Findings]] = []
+    results: dict[str, Findings] = {}
     skipped: list[str] = []
-    for experiment in paper.experiments:
-        results.append((experiment.name, experiment.run(folder, lambda text: tell(paper.name, text))))
-    for capture in paper.captures if captures is not None else ():
-        assert captures is not None
-        missing = capture.missing(captures)
+    for name, about, missing, run in experiments(paper, captures, collection):
+        if only and name not in only:
+            continue
         if missing:
-            skipped.append(f"{paper.name}: {capture.about}: there is no {', '.join(missing)} in {captures}")
+            skipped.append(f"{paper.name}: {about}: there is no {missing}")
         else:
-            results.append((capture.name, capture.run(captures, folder, lambda text: tell(paper.name, text))))
-    for fresh in paper.fresh if collection is not None else ():
-        assert collection is not None
-        missing = fresh.missing(collection, captures)
-        if missing:
-            skipped.append(f"{paper.name}: {fresh.about}: there is no {', '.join(missing[:4])} in {collection}")
-        else:
-            made = fresh.run(collection, captures, folder, lambda text: tell(paper.name, text))
-            results.append((fresh.name, made))
-    if collected is not None:
-        collected.update({f"{paper.name}.{name}": findings for name, findings in results})
+            results[name] = run(folder, lambda text: tell(paper.name, text))
+            if folder is not None:
+                write_results(paper, results, folder)
     files = (
         []
         if folder is None
-        else [write_page(paper, results, folder), *(p for _, findings in results for p in findings.pictures)]
+        else [write_page(paper, folder), *(p for findings in results.values() for p in findings.pictures)]
     )
-    worse = [sentence for _, findings in results for sentence in findings.worse]
     data = {
         "name": paper.name,
         "title": paper.title,
         "experiments": [
-            {"name": name, "tables": [table.data() for table in findings.tables]} for name, findings in results
+            {"name": name, "tables": [table.data() for table in findings.tables]} for name, findings in results.items()
         ],
         "skipped": skipped,
-        "worse": worse,
+        "worse": [sentence for findings in results.values() for sentence in findings.worse],
         "files": [str(file) for file in files],
         "seconds": time.perf_counter() - began,
     }
-    texts = [table.text() for _, findings in results for table in findings.tables]
-    return data, [*texts, *(["\n".join(map(str, files))] if files else [])], worse
+    return data, results
 
 
-def write_page(paper: Paper, results: list[tuple[str, Findings]], folder: Path) -> Path:
+def experiments(
+    paper: Paper, captures: Path | None, collection: Path | None
+) -> Iterator[tuple[str, str, str, Callable[[Path | None, Tell], Findings]]]:
+    """Every experiment of a paper: its name, what it shows, what is missing for it, and what runs it."""
+    for experiment in paper.experiments:
+        yield experiment.name, experiment.about, "", experiment.run
+    for capture in paper.captures if captures is not None else ():
+        assert captures is not None
+        missing = capture.missing(captures)
+        where = f"{', '.join(missing)} in {captures}" if missing else ""
+        yield capture.name, capture.about, where, partial(capture.run, captures)
+    for fresh in paper.fresh if collection is not None else ():
+        assert collection is not None
+        missing = fresh.missing(collection, captures)
+        where = f"{', '.join(missing[:4])} in {collection}" if missing else ""
+        yield fresh.name, fresh.about, where, partial(fresh.run, collection, captures)
+
+
+def write_results(paper: Paper, results: Mapping[str, Findings], folder: Path) -> None:
+    """Write findings to a paper's file of results, beside those of its other experiments that are there."""
+    from understudy.base.files import open_to_write
+
+    kept = {**saved_results(paper, folder), **results}
+    data = {name: findings.data() for name, findings in kept.items()}
+    with open_to_write(folder / f"{paper.name}.json") as stream:
+        stream.write((json.dumps(data, indent=1, default=float) + "\n").encode())
+
+
+def write_page(paper: Paper, folder: Path) -> Path:
     """Write a paper's tables and pictures as a Markdown page."""
     from understudy.base.files import open_to_write
 
     parts = [f"# {paper.title}"]
-    for _, findings in results:
+    for findings in saved_results(paper, folder).values():
         for table in findings.tables:
             parts += [f"## {table.title}", table.markdown()]
         parts += [f"![{picture.stem}]({picture.name})" for picture in findings.pictures]
@@ -185,6 +230,18 @@ def write_page(paper: Paper, results: list[tuple[str, Findings]], folder: Path) 
     with open_to_write(path) as stream:
         stream.write(("\n\n".join(parts) + "\n").encode("utf-8"))
     return path
+
+
+def saved_results(paper: Paper, folder: Path) -> dict[str, Findings]:
+    """The findings of a paper in a folder, by experiment and in its order; none if it was not run there."""
+    from papers import Findings
+
+    path = folder / f"{paper.name}.json"
+    if not path.is_file():
+        return {}
+    data = json.loads(path.read_text(encoding="utf-8"))
+    order = [each.name for each in (*paper.experiments, *paper.captures, *paper.fresh)]
+    return {name: Findings.from_data(data[name], folder) for name in order if name in data}
 
 
 def tell(name: str, text: str) -> None:

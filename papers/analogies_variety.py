@@ -49,6 +49,11 @@ WALKS: dict[str, tuple[str, ...]] = {
         "07_06", "07_08", "08_09", "16_22", "16_32", "32_02", "35_05", "35_33", "38_02", "39_05", "39_14", "69_05",
         "81_02", "82_13", "91_34", "113_25", "132_46", "136_24", "141_19",
     ),
+    "fourth": (
+        "02_02", "07_03", "07_07", "07_09", "07_11", "08_03", "08_08", "08_10", "35_03", "35_04", "35_06", "35_07",
+        "35_10", "35_15", "35_29", "39_02", "39_04", "39_06", "39_08", "39_10", "39_13", "69_02", "69_04", "91_31",
+        "105_29", "105_31", "111_35", "137_29",
+    ),
 }  # fmt: skip
 """Walks for examples, by the draw that they belong to."""
 
@@ -84,6 +89,35 @@ NEW: dict[str, dict[str, tuple[str, ...]]] = {
         "hop": ("83_41", "83_49", "132_27", "75_14"),
         "limp": ("91_21", "91_25", "91_26", "139_24"),
         "styled walk": ("82_12", "91_12", "91_20", "104_44", "132_35", "137_20", "137_38"),
+    },
+    "fourth": {
+        "march": ("20_08", "21_08", "105_19"),
+        "sneak": ("77_34", "136_11", "136_12", "139_14"),
+        "run": ("09_04", "09_06", "09_08", "09_11", "35_17", "35_20", "35_23", "111_23", "113_07", "127_07", "141_03"),
+        "hop": ("49_02", "49_03", "83_42", "83_47", "91_39", "91_43"),
+        "limp": ("105_16", "105_24", "105_25", "105_26", "142_12"),
+        "styled walk": (
+            "91_09",
+            "91_15",
+            "91_23",
+            "91_32",
+            "91_33",
+            "104_16",
+            "105_09",
+            "105_13",
+            "105_28",
+            "132_30",
+            "132_43",
+            "132_55",
+            "137_04",
+            "137_08",
+            "137_16",
+            "137_24",
+            "137_42",
+            "142_02",
+            "142_15",
+            "142_19",
+        ),
     },
 }
 """New motions by kind and draw; chosen by their titles in the index of the collection, without a look at them."""
@@ -227,6 +261,11 @@ def result_row(combination: Combination, result: Analogy, seconds: float) -> tup
     )  # fmt: skip
 
 
+def strip_name(number: int) -> str:
+    """The file of the strip of a combination."""
+    return f"variety_{number:02d}.png"
+
+
 def draw_strip(combination: Combination, result: Analogy, path: Path) -> None:
     """Draw the source's new motion and the result, one below the other, from the side."""
     source, motion = result.new.motion, result.motion
@@ -254,24 +293,19 @@ def run_all(
             yield (f"{combination.title}: {error}", *[None] * (len(HEAD) - 1))
             continue
         if folder is not None:
-            draw_strip(combination, result, folder / f"{number:02d}_{combination.kind.split()[0]}.png")
+            draw_strip(combination, result, folder / strip_name(number))
         yield result_row(combination, result, time.perf_counter() - start)
 
 
 SEEN: dict[int, tuple[str, str]] = dict.fromkeys(range(1, 34), ("yes", "")) | {
-    3: ("no", "crouches and hardly gets off its feet where the source starts to run"),
-    10: ("no", "the body goes up and down on legs that are tangled"),
-    13: ("no", "leans back, and folds one leg where the source lifts both in turn"),
-    22: (
-        "no",
-        "stands with spread arms, then floats with folded legs, where the source crouches and starts to run",
-    ),
-    27: ("no", "drops to its knees where the source strolls"),
-    32: ("no", "legs are stretched flat over the floor"),
+    9: ("no", "legs are stretched flat over the floor where the source leaps about"),
+    10: ("no", "drops through the floor before it hops"),
+    16: ("no", "drops into the floor, and floats where the source is in the air"),
+    25: ("no", "folds up and stands on its fore legs where the source hops on one leg"),
 }
 """What a viewer says of the strip of each combination of the kept draw: yes or no, and why."""
 
-DRAW, SEED, COUNT = "third", 2302, 33
+DRAW, SEED, COUNT = "fourth", 2303, 33
 """The draw that is kept, of whose clips none was used before; its seed and the number of its combinations."""
 
 
@@ -280,11 +314,13 @@ def variety(collection: Path, data: Path | None, folder: Path | None, tell: Tell
     assert data is not None
     combinations = dict(enumerate(draw_combinations(SEED, COUNT, DRAW), 1))
     rows = []
-    for row in run_all(combinations, collection, data, None):
+    for row in run_all(combinations, collection, data, folder):
         tell(str(row[0]))
         rows.append(row)
     title = f"On {COUNT} combinations of fresh captures and performers, drawn by seed {SEED}"
-    return Findings(tables=(Table(title=title, head=HEAD, rows=tuple(rows)),))
+    strips = [] if folder is None else [folder / strip_name(number) for number in combinations]
+    table = Table(title=title, head=HEAD, rows=tuple(rows))
+    return Findings(tables=(table,), pictures=tuple(path for path in strips if path.is_file()))
 
 
 FRESH = (

@@ -97,6 +97,26 @@ class Findings:
     worse: tuple[str, ...] = ()
     """Where the paper did better, a sentence each."""
 
+    def data(self) -> dict[str, Any]:
+        """The findings for JSON, with pictures by their names."""
+        return {
+            "tables": [{"title": t.title, "head": t.head, "rows": t.rows} for t in self.tables],
+            "pictures": [path.name for path in self.pictures],
+            "worse": self.worse,
+        }
+
+    @staticmethod
+    def from_data(data: dict[str, Any], folder: Path) -> Findings:
+        """Findings as `data` gives them, with their pictures in a folder."""
+        return Findings(
+            tables=tuple(
+                Table(title=t["title"], head=tuple(t["head"]), rows=tuple(map(tuple, t["rows"])))
+                for t in data["tables"]
+            ),
+            pictures=tuple(folder / name for name in data["pictures"]),
+            worse=tuple(data["worse"]),
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import permutations
 from pathlib import Path
 
@@ -22,17 +23,28 @@ FPS = 30.0
 SECONDS = 4.0
 """Length of a motion."""
 
-HUMAN = "07_05"
-"""A walk on which no transition was developed."""
-
-FILES: dict[str, str] = {
-    "wolf": "animals/quaternius_Husky.glb#AnimalArmature|Walk",
-    "bird": "animals/m2m_bird_animated.glb#Walk",
-    "horse": "animals/m2m_horse_animated.glb#Walk",
+BODIES: dict[str, dict[str, str]] = {
+    "kinds": {
+        "human": "07_05",
+        "dog": DOG,
+        "wolf": "animals/quaternius_Husky.glb#AnimalArmature|Walk",
+        "bird": "animals/m2m_bird_animated.glb#Walk",
+        "horse": "animals/m2m_horse_animated.glb#Walk",
+        "spider": "sample:spider_walk",
+        "shark": "sample:swim",
+    },
+    "kinds_other": {
+        "human": "105_34",
+        "dog": "animals/dog_run_30fps.bvh",
+        "wolf": "animals/m2m_fox_animated.glb#Walk",
+        "bird": "sample:bird_walk",
+        "horse": "animals/m2m_horse_animated.glb#Trot",
+        "spider": "animals/m2m_spider_animated.glb#Walk",
+        "shark": "animals/quaternius_Fish1.glb#Armature|Swim",
+    },
 }
-"""Animals whose walk is a loop: file and animation."""
-
-SAMPLES = {"spider": "spider_walk", "shark": "swim"}
+"""Motions of each kind: a clip of the collection, a file with its animation, or a sample. That a transition is tried
+from other times was decided on the first set; on the second nothing was developed."""
 
 DOG_WALKS = slice(30, 135)
 """Frames of the captured dog in which it walks."""
@@ -41,18 +53,23 @@ MAX_STEP_RATIO = 1.1
 """Steps of a smooth transition, relative to the largest of the two motions."""
 
 
-def bodies(collection: Path, data: Path) -> dict[str, Motion]:
-    """A walk of each kind of body; the shark swims."""
-    human = collected(collection, HUMAN, rate=FPS)[: round(SECONDS * FPS)]
-    motions = {"human": human, "dog": moving(data / DOG)[DOG_WALKS]}
-    for name, file in FILES.items():
-        motion = clip(Path(f"{data / file.partition('#')[0]}#{file.partition('#')[2]}")).motion
-        assert motion is not None
-        motion = motion.resampled(FPS)
-        cycles = [np.arange(motion.num_frames - 1)] * max(round(SECONDS * FPS / motion.num_frames), 2)
-        motions[name] = motion[np.concatenate([*cycles, [0]])]
-    motions |= {name: samples.motion(scene, fps=FPS, seconds=SECONDS).motion for name, scene in SAMPLES.items()}
-    return motions
+def bodies(chosen: dict[str, str], collection: Path, data: Path) -> dict[str, Motion]:
+    """The motion of each kind of body; loops are repeated."""
+    return {kind: _body(name, collection, data) for kind, name in chosen.items()}
+
+
+def _body(name: str, collection: Path, data: Path) -> Motion:
+    if name.startswith("sample:"):
+        return samples.motion(name.removeprefix("sample:"), fps=FPS, seconds=SECONDS).motion
+    if "/" not in name:
+        return collected(collection, name, rate=FPS)[: round(SECONDS * FPS)]
+    if "#" not in name:
+        return moving(data / name)[DOG_WALKS]
+    motion = clip(Path(f"{data / name}")).motion
+    assert motion is not None
+    motion = motion.resampled(FPS)
+    cycles = [np.arange(motion.num_frames - 1)] * max(round(SECONDS * FPS / motion.num_frames), 2)
+    return motion[np.concatenate([*cycles, [0]])]
 
 
 def sunk(result: Transition, motions: tuple[Motion, Motion]) -> float:
@@ -91,24 +108,30 @@ def row(names: tuple[str, str], first: Motion, second: Motion) -> tuple[Cell, ..
     )  # fmt: skip
 
 
-def kinds(collection: Path, data: Path | None, folder: Path | None, tell: Tell) -> Findings:
+def kinds(name: str, collection: Path, data: Path | None, folder: Path | None, tell: Tell) -> Findings:
     """Transitions between every two kinds."""
     assert data is not None
-    motions = bodies(collection, data)
+    motions = bodies(BODIES[name], collection, data)
     rows = []
     for first, second in permutations(motions, 2):
         tell(f"{first} into {second}")
         rows.append(row((first, second), motions[first], motions[second]))
-    title = f"Transitions between kinds: CMU {HUMAN}, a captured dog, and animals"
+    others = "animals" if name == "kinds" else "other animals and another bird"
+    title = f"Transitions between kinds: CMU {BODIES[name]['human']}, a dog, and {others}"
     return Findings(tables=(Table(title=title, head=HEAD, rows=tuple(rows)),))
 
 
-FRESH = (
+FRESH = tuple(
     Fresh(
-        name="kinds",
-        about="Transitions between any two kinds of bodies",
-        clips=(HUMAN,),
-        files=(DOG, *(file.partition("#")[0] for file in FILES.values())),
-        run=kinds,
-    ),
+        name=name,
+        about=about,
+        clips=(chosen["human"],),
+        files=tuple(file.partition("#")[0] for file in chosen.values() if "/" in file),
+        run=partial(kinds, name),
+    )
+    for (name, chosen), about in zip(
+        BODIES.items(),
+        ("Transitions between any two kinds of bodies", "Transitions between other bodies of these kinds"),
+        strict=True,
+    )
 )

@@ -26,7 +26,6 @@ TOES = "a toe turns by up to 43 degrees from one frame to the next where its foo
 RIGID = "a robot's rigid trunk turns as the hips of a dog that bends, 5.6 degrees and 5.002 against 5"
 
 SHORTFALLS = {
-    "tests/paper/test_analogies.py::test_child_march_with_two_poses": FEWER,
     "tests/real/test_analogies_real.py::test_one_human_learns_anothers_march": FEWER,
     "tests/real/test_characters_real.py::test_a_dogs_walk_on_every_quadruped[robots/unitree_go2.xml-real dog]": RIGID,
     "tests/real/test_characters_real.py::test_a_dogs_walk_on_every_quadruped[robots/unitree_go2.xml-sample dog]": RIGID,
@@ -70,7 +69,6 @@ SHORTFALLS = {
     "tests/real/test_characters_real.py::test_a_human_walk_on_every_humanoid[fbx_usd/RiggedFigure.usdz]": NEAR,
     "tests/real/test_characters_real.py::test_a_human_walk_on_every_humanoid[fbx_usd/maya_kenney_character_7700_binary.fbx]": NEAR,
     "tests/real/test_batch_real.py::test_results_are_those_of_retarget": DIGIT,
-    "tests/real/test_papers_real.py::test_dog_and_man": EXACT,
     "tests/real/test_transfer_real.py::test_humans_of_any_rig_do_the_same[milad-back]": NEAR,
     "tests/real/test_transfer_real.py::test_humans_of_any_rig_do_the_same[makehuman-onto]": NEAR,
     "tests/real/test_transfer_real.py::test_humans_of_any_rig_do_the_same[makehuman-back]": NEAR,

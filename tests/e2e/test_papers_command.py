@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 from papers import Capture, Experiment, Findings, Fresh, Paper, Table, paper, vanderhyde03_study
 from papers import papers as all_papers
 from papers.__main__ import papers as command
+from papers.__main__ import saved_results
 from papers.base import figure
 
 from understudy.base.errors import OptionError
@@ -211,3 +212,47 @@ def test_a_table_checks_its_rows_and_shows_its_cells() -> None:
 def test_help_ends_in_an_example() -> None:
     result = run("--help")
     assert "Example: python -m papers lommers13" in result.stdout
+
+
+def test_experiments_run_one_by_one_join_one_page(library: dict[str, Paper], tmp_path: Path) -> None:
+    """A single experiment replaces its own results in a folder, and keeps those of the others."""
+    data, out = tmp_path / "data", tmp_path / "out"
+    data.mkdir()
+    (data / "walk.bvh").write_text("HIERARCHY")
+    assert run("good.two", "--data", data, "-o", out).exit_code == 0
+    assert list(json.loads((out / "good.json").read_text())) == ["two"]
+    result = run("good.one", "-o", out, "--json")
+    assert [each["name"] for each in json.loads(result.stdout)[0]["experiments"]] == ["one"]
+    kept = saved_results(library["good"], out)
+    assert list(kept) == ["one", "two"]
+    assert kept["one"].tables[0].rows == (("first", 0.25), ("second", None))
+    page = (out / "good.md").read_text(encoding="utf-8")
+    assert "## A table" in page
+    assert "## Captured" in page
+
+
+def test_an_unknown_experiment_is_refused_with_the_nearest() -> None:
+    result = run("lommers13.todai")
+    assert result.exit_code == 2
+    assert "`lommers13` has no experiment `todai`; nearest: `today`" in result.stderr
+
+
+def test_pages_are_filled_from_results(library: dict[str, Paper], tmp_path: Path) -> None:
+    """Blocks of what was run are replaced, the others stay; pictures that a page shows are cropped into its folder."""
+    from docs.papers.pages import fill_pages
+
+    out, pages = tmp_path / "out", tmp_path / "pages"
+    pages.mkdir()
+    assert run("good", "-o", out).exit_code == 0
+    page = pages / "good.md"
+    page.write_text(
+        "<!-- numbers: good.one -->\nold\n<!-- /numbers -->\n"
+        "<!-- numbers: good.one.1 -->\n<!-- /numbers -->\n<!-- numbers: good.two -->\nkept\n<!-- /numbers -->\n"
+    )
+    fill_pages(out, pages)
+    whole, table, other = page.read_text().split("<!-- /numbers -->")[:3]
+    assert "A table:\n\n| case | off (mm) |" in whole
+    assert "old" not in whole
+    assert "A table" not in table
+    assert "| first | 0.25 |" in table
+    assert "kept" in other

@@ -49,6 +49,20 @@ def test_feet_are_paired_by_swing_and_stance(walk: Study, spider: Study) -> None
     assert partner["LeftLeg1Tip"] == partner["LeftLeg3Tip"] == partner["RightLeg2Tip"] == partner["RightLeg4Tip"]
 
 
+@pytest.mark.parametrize("late", [0, 17])
+def test_left_stays_left_whenever_a_walk_begins(walk: Study, late: int) -> None:
+    """A walk that begins with the other leg has the opposite course: its left foot still goes with the left one."""
+    other = study(walk.motion[late:]).in_step_with(walk)
+    swing = [
+        each.part([0]).reshape(-1, 3)[[marker.joint == "LeftFoot" for marker in each.markers], 2].mean()
+        for each in (walk, other)
+    ]
+    assert abs(swing[0]) > 0.02
+    assert swing[0] * swing[1] > 0.0
+    pairs = pair_limbs(walk, other, contact_points(walk.motion), contact_points(walk.motion))
+    assert all(pair.name[:4] == pair.source[0].name[:4] for pair in pairs)
+
+
 def test_a_foot_is_asked_to_rise_as_its_partner_in_legs(walk: Study) -> None:
     dog, march = study(sample("dog_walk")), study(sample("march"))
     pairs = pair_limbs(walk, dog, contact_points(walk.motion), contact_points(dog.motion))

@@ -79,6 +79,18 @@ def test_a_stooping_walk_of_one_human_stoops_on_another() -> None:
     assert not have_posture(walk.skeleton, character("dog"))
 
 
+def test_elbows_that_are_hinges_stay_hinges() -> None:
+    """Where the posture of forearms is carried over, elbows of the result turn about their own axis only."""
+    walk, march = (motion(name, seconds=3.0).motion for name in ("walk", "march"))
+    child = character("child")
+    child_walk = replace(walk, skeleton=child, root=walk.root * child.offsets[0, 1] / walk.skeleton.offsets[0, 1])
+    result = analogy(walk, child_walk, march)
+    for side in ("Left", "Right"):
+        joint = child.joint(f"{side}ForeArm")
+        assert np.ptp(result.motion.rotations[:, joint, 2]) > 0.01
+        np.testing.assert_allclose(result.motion.rotations[:, joint][:, [1, 3]], 0.0, atol=1e-6)
+
+
 def test_what_is_held_otherwise_or_sinks_scores_low() -> None:
     good = Quality(lifts={}, above_hips=-1.0, crouch=0.0, path=1.0, stance=1.0, limits=0.0)
     stiff, deep = replace(good, posture=np.radians(60.0)), replace(good, sunk=0.08)

@@ -29,6 +29,7 @@ from understudy.transition.blending import (
     larger,
     worst_steps,
 )
+from understudy.transition.make import BLEND_TRIES, NUM_OTHER_TIMES, _tries
 from understudy.transition.meta_skeleton import find_shared_skeleton, mergeable, one_body
 from understudy.transition.plants import Still
 from understudy.transition.timing import FrameMatch
@@ -389,3 +390,17 @@ def test_a_part_that_is_its_source_is_not_called_no_use(walk: Motion) -> None:
         sentence.startswith(("the first part", "the last part"))
         for sentence in transition_failures(result, walk, still)
     )
+
+
+def test_other_times_are_tried_where_none_is_given() -> None:
+    """After every length at the best time, longer blends from times all over the first motion, none at its ends."""
+    walk = samples.motion("walk", fps=30.0, seconds=4.0).motion
+    match = FrameMatch(first=np.linspace(1.0, 2.0, 5), second=np.linspace(0.0, 1.0, 5), cost=0.0, names=())
+    last = (walk.num_frames - 1) / walk.fps
+    tries = list(_tries(match, walk, seconds=None, leave=None))
+    assert [leave for *_, leave in tries[: len(BLEND_TRIES)]] == [None] * len(BLEND_TRIES)
+    others = tries[len(BLEND_TRIES) :]
+    assert len(others) == 2 * NUM_OTHER_TIMES
+    assert all(length is not None and leave is not None and 0.0 < leave < last - length for length, _, leave in others)
+    assert {leave for *_, leave in _tries(match, walk, seconds=None, leave=0.5)} == {0.5}
+    assert list(_tries(match, walk, seconds=1.0, leave=None)) == [(None, 0.2, None), (None, 0.05, None)]

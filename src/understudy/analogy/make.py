@@ -147,7 +147,10 @@ def _held_as_a(inputs: Preparation, level: Motion, new: Study) -> Motion:
     if not have_posture(a.motion.skeleton, b.motion.skeleton):
         return level
     example, changed = (study.course.off(study.motion) for study in (a, new))
-    return with_posture(level, b.course.off(b.motion), posture_changes(example, changed))
+    held = with_posture(level, b.course.off(b.motion), posture_changes(example, changed))
+    # Elbows that are hinges turn about their axis only.
+    rotations = inputs.chart.rotations(inputs.chart.coordinates(held.rotations))
+    return replace(held, rotations=continuous(rotations))
 
 
 def _finish(

@@ -234,7 +234,13 @@ def _sunk(motion: Motion, pairs: Sequence[FootPair], example: Motion | None, flo
     ground = min(float(np.percentile(fk(example).points(pair.foot)[..., 1], 5)) for pair in pairs)
     usual = np.percentile(fk(example).positions[..., 1], 2, axis=0) - ground
     lowest = np.percentile(fk(motion).positions[..., 1], 2, axis=0) - floor
-    return max(float(-lowest[usual > MIN_CLEARANCE_LEGS * leg].min(initial=0.0)), 0.0) / leg
+    # A joint on the root that nothing hangs on, such as a mark between the footsteps, is a helper of the rig.
+    helper = [
+        parent == 0 and not children
+        for parent, children in zip(motion.skeleton.parents, motion.skeleton.children, strict=True)
+    ]
+    body = (usual > MIN_CLEARANCE_LEGS * leg) & ~np.array(helper)
+    return max(float(-lowest[body].min(initial=0.0)), 0.0) / leg
 
 
 def lift(motion: Motion, foot: Sequence[Point]) -> float:

@@ -10,9 +10,10 @@ import numpy as np
 from understudy.base.errors import MotionError, OptionError
 from understudy.base.quaternion import Array, conjugate, from_axis_angle, log, mean, multiply, rotate, unrotate
 from understudy.base.records import record
-from understudy.figure.kinematics import forward, joint_angle_curves, joint_angles, joint_rotations, locate
+from understudy.figure.kinematics import fk, forward, joint_angle_curves, joint_angles, joint_rotations, locate
 from understudy.figure.measures import facing, leg_length
 from understudy.figure.motion import Motion
+from understudy.figure.roles import roles
 from understudy.figure.skeleton import NUM_AXES, Point, Skeleton
 from understudy.solve.coordinates import Body, Posture
 
@@ -420,6 +421,9 @@ def decompose(
 MIN_STEP_CORRELATION = 0.5
 """From this correlation on two courses have the same sign, or opposite signs."""
 
+LEG_ROLES = (("left_foot", "right_foot"), ("left_lower_leg", "right_lower_leg"))
+"""Roles of joints that tell which leg is before the other; the first of which a body has both."""
+
 
 @record
 class Study:
@@ -447,14 +451,20 @@ class Study:
         return vectors.reshape(len(self.markers), 3 * len(chosen))
 
     def in_step_with(self, other: Study) -> Study:
-        """The same study with component signs flipped to agree with another's, if the two are performed in step.
+        """The same study with component signs flipped to agree with another's, so that left stays left.
 
-        The sign of an eigenvector is arbitrary. If the courses correlate, they decide it, so that left stays left.
+        The sign of an eigenvector is arbitrary. Where the first component swings the legs of both bodies, it is that in
+        which the left leg is before the right one. The signs of other components are those with which the courses
+        correlate, if the two are performed in step.
         """
         count = min(self.marker.num_components, other.marker.num_components)
         flips = np.ones(self.marker.num_components)
         samples = np.linspace(0.0, 1.0, 200)
         for i in range(count):
+            swings = (self._swing(i), other._swing(i))
+            if i == 0 and min(map(abs, swings)) > MIN_STEP_CORRELATION:
+                flips[i] = np.sign(swings[0] * swings[1])
+                continue
             courses = [
                 np.interp(samples, np.linspace(0.0, 1.0, len(c)), c)
                 for c in (self.marker.course[:, i], other.marker.course[:, i])
@@ -462,6 +472,19 @@ class Study:
             if float(np.corrcoef(courses[0], courses[1])[0, 1]) < -MIN_STEP_CORRELATION:
                 flips[i] = -1.0
         return replace(self, marker=self.marker.turned(np.diag(flips)))
+
+    def _swing(self, component: int) -> float:
+        """Correlation of a component with how far the left leg is before the right one; 0 without such legs."""
+        joint_of = roles(self.motion.skeleton)
+        legs = next((pair for pair in LEG_ROLES if all(role in joint_of for role in pair)), None)
+        course = self.marker.course[:, component]
+        if legs is None or len(course) < 2:
+            return 0.0
+        places = fk(self.course.off(self.motion)).positions[..., 2]
+        ahead = places[:, joint_of[legs[0]]] - places[:, joint_of[legs[1]]]
+        if min(float(np.std(ahead)), float(np.std(course))) < 1e-9:
+            return 0.0
+        return float(np.corrcoef(ahead, course)[0, 1])
 
 
 def make_study(

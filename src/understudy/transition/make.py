@@ -6,7 +6,7 @@ blend nothing changes, except that the second motion is turned about the vertica
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -46,6 +46,12 @@ MAX_STEP_RATIO = 1.1
 BLEND_TRIES = ((1.0, 0.2), (1.0, 0.05), (1.5, 0.05), (2.1, 0.05), (2.8, 0.05))
 """Blends that are tried until one is smooth: factors on the automatic length, and leg lengths from its final place at
 which a point that stands at the end is planted."""
+
+OTHER_LENGTHS = (2.1, 2.8)
+"""Factors on the automatic length of blends that are tried from other times, where no time is given."""
+
+NUM_OTHER_TIMES = 8
+"""Number of times to leave the first motion that are tried, evenly over those from which there is room."""
 
 Contacts = tuple[Sequence[Contact] | None, Sequence[Contact] | None]
 """Contacts of the first and of the second motion; None to detect them."""
@@ -157,27 +163,43 @@ def transition(
     min_seconds = MIN_BLEND_SECONDS[shared.meta is not None]
     match = find_match(features, seconds=seconds, leave=leave, enter=enter, min_seconds=min_seconds)
     results: list[Transition] = []
-    for number, (longer, max_distance) in enumerate(BLEND_TRIES):
-        if longer > 1.0 and seconds is not None:
-            continue
-        watch("blending", 0.1 + 0.8 * number / len(BLEND_TRIES))
-        if longer > 1.0:
-            length = longer * 0.5 * float(np.ptp(match.first) + np.ptp(match.second))
+    tries = _tries(match, first, seconds=seconds, leave=leave)
+    for number, (length, max_distance, begin) in enumerate(tries):
+        share = min(number / len(BLEND_TRIES), 1.0)
+        watch("blending", 0.1 + 0.8 * share)
+        tried = match
+        if length is not None or begin != leave:
             try:
-                tried = find_match(features, seconds=length, leave=leave, enter=enter, min_seconds=min_seconds)
+                tried = find_match(features, seconds=length, leave=begin, enter=enter, min_seconds=min_seconds)
             except OptionError:
                 # There is no room for a blend of that length.
                 continue
-        else:
-            tried, length = match, None
         joined, blended = _join(shared, (first, second), all_contacts, tried, seconds or length, max_distance)
         all_notes = [*notes, *shared.notes, *_match_notes(tried), *_loose_notes(shared.meta)]
         joined = replace(joined, notes=(*all_notes, *joined.notes))
-        watch("solving", 0.1 + 0.8 * (number + 0.5) / len(BLEND_TRIES))
+        watch("solving", min(0.1 + 0.8 * (share + 0.5 / len(BLEND_TRIES)), 0.9))
         results.append(_solve(joined, blended, spacing))
         if _is_smooth(results[-1]):
             break
     return _with_speed_note(min(results, key=_roughness))
+
+
+def _tries(
+    match: FrameMatch, first: Motion, *, seconds: float | None, leave: float | None
+) -> Iterator[tuple[float | None, float, float | None]]:
+    """Blends to try: seconds, if not those of the best match, leg lengths at which a point is planted, and the time
+    to leave the first motion."""
+    usual = 0.5 * float(np.ptp(match.first) + np.ptp(match.second))
+    for factor, max_distance in BLEND_TRIES:
+        if factor == 1.0:
+            yield None, max_distance, leave
+        elif seconds is None:
+            yield factor * usual, max_distance, leave
+    # Where frames are alike steps may still be large: a limb may just then be on its way.
+    for factor in OTHER_LENGTHS if seconds is None and leave is None else ():
+        room = (first.num_frames - 1) / first.fps - factor * usual
+        for begin in np.linspace(0.0, room, NUM_OTHER_TIMES + 2)[1:-1] if room > 0.0 else ():
+            yield factor * usual, BLEND_TRIES[-1][1], float(begin)
 
 
 def _is_smooth(result: Transition) -> bool:
