@@ -251,10 +251,15 @@ def time_limit(seconds: int) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def mutants(suffix: str, count: int, first: int = 0) -> Iterator[tuple[int, bytes, dict[str, bytes]]]:
-    """Mutants of a format: number, content, and the files beside it, of which one is damaged now and then."""
-    with tempfile.TemporaryDirectory() as folder:
-        data, beside = make_seeds(Path(folder))[suffix]
+def mutants(
+    suffix: str, count: int, first: int = 0, seed: Path | None = None
+) -> Iterator[tuple[int, bytes, dict[str, bytes]]]:
+    """Mutants of a format, or of one file: number, content, and the files beside it, of which one is damaged at times."""
+    if seed is not None:
+        data, beside = seed.read_bytes(), {}
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            data, beside = make_seeds(Path(folder))[suffix]
     for number in range(first, first + count):
         rng = random.Random(f"{suffix} {number}")
         others = dict(beside)
@@ -266,11 +271,13 @@ def mutants(suffix: str, count: int, first: int = 0) -> Iterator[tuple[int, byte
             yield number, mutate(data, rng, text=suffix in TEXT_SUFFIXES), others
 
 
-def find_faults(suffix: str, count: int, folder: Path, first: int = 0) -> dict[int, str]:
+def find_faults(
+    suffix: str, count: int, folder: Path, first: int = 0, seed: Path | None = None
+) -> dict[int, str]:
     """The numbers of the mutants that are read wrongly, with what is wrong."""
     faults = {}
     path = folder / f"mutant{suffix}"
-    for number, data, beside in mutants(suffix, count, first):
+    for number, data, beside in mutants(suffix, count, first, seed):
         for name, content in beside.items():
             (folder / name).write_bytes(content)
         path.write_bytes(data)

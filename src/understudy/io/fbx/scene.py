@@ -170,7 +170,6 @@ class _Scene:
     def _add_bone(self, name: str, above: int, translation: Array, pre: Array) -> int:
         table = [
             _property("RotationActive", "bool", "", True),
-            _property("InheritType", "enum", "", SCALE_BY_MATRIX),
             _property("PreRotation", "Vector3D", "Vector", *pre),
             fbx_record("P", "Lcl Translation", "Lcl Translation", "", "A", *(float(value) for value in translation)),
         ]
@@ -317,8 +316,10 @@ def _property(name: str, kind: str, label: str, *values: Any) -> FbxRecord:
 
 
 def _model(table: list[FbxRecord]) -> list[FbxRecord]:
+    """The records of a node. Without the index of its attribute, Autodesk's library takes it for empty."""
+    common = [_property("DefaultAttributeIndex", "int", "Integer", 0), _property("InheritType", "enum", "", SCALE_BY_MATRIX)]
     return [
-        fbx_record("Version", 232), fbx_record("Properties70", children=table), fbx_record("Shading", True),
+        fbx_record("Version", 232), fbx_record("Properties70", children=[*common, *table]), fbx_record("Shading", True),
         fbx_record("Culling", "CullingOff"),
     ]  # fmt: skip
 
