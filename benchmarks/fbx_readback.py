@@ -3,10 +3,10 @@
     UNDERSTUDY_BLENDER=that/bin/python UNDERSTUDY_DATA=folder python benchmarks/fbx_readback.py
 
 Characters of every format and captures are written as FBX: into the character's own file where that is FBX, as a new
-file otherwise. A character that does not move gets a made-up motion. The skins of the first ten characters that have one are
-compared vertex by vertex: as we deform them, as ufbx does, as Blender does and as Autodesk's library does, on which the
-importers of Unreal and Unity rest. Its converter FBX2glTF comes with `npm install fbx2gltf`, in the repository or a
-folder that NODE_PATH names; for it the files are written at 30 frames a second, which it samples.
+file otherwise. A character that does not move gets a made-up motion. The skins of the first ten characters that have
+one are compared vertex by vertex: as we deform them, as ufbx does, as Blender does and as Autodesk's library does, on
+which the importers of Unreal and Unity rest. Its converter FBX2glTF comes with `npm install fbx2gltf`, in the
+repository or a folder that NODE_PATH names; for it the files are written at 30 frames a second, which it samples.
 """
 
 from __future__ import annotations

@@ -254,7 +254,7 @@ def time_limit(seconds: int) -> Iterator[None]:
 def mutants(
     suffix: str, count: int, first: int = 0, seed: Path | None = None
 ) -> Iterator[tuple[int, bytes, dict[str, bytes]]]:
-    """Mutants of a format, or of one file: number, content, and the files beside it, of which one is damaged at times."""
+    """Mutants of a format, or of one file: number, content, and the files beside it, one of which may be damaged."""
     if seed is not None:
         data, beside = seed.read_bytes(), {}
     else:
@@ -271,9 +271,7 @@ def mutants(
             yield number, mutate(data, rng, text=suffix in TEXT_SUFFIXES), others
 
 
-def find_faults(
-    suffix: str, count: int, folder: Path, first: int = 0, seed: Path | None = None
-) -> dict[int, str]:
+def find_faults(suffix: str, count: int, folder: Path, first: int = 0, seed: Path | None = None) -> dict[int, str]:
     """The numbers of the mutants that are read wrongly, with what is wrong."""
     faults = {}
     path = folder / f"mutant{suffix}"
