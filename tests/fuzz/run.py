@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from mutants import find_faults, make_seeds, mutants
+from mutants import find_faults, forked_readers, make_seeds, mutants
 
 MAX_BYTES = 3 << 30
 """Address space of a process that reads mutants."""
@@ -69,7 +69,7 @@ def read_block(suffix: str, count: int, first: int, seed: Path | None = None) ->
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (MAX_BYTES, MAX_BYTES))
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, forked_readers():
         faults = find_faults(suffix, count, Path(folder), first, seed)
     cases = Path(__file__).parent / "cases"
     for number, data, beside in mutants(suffix, count, first, seed):
