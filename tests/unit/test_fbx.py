@@ -529,6 +529,42 @@ def test_a_new_file_is_binary_in_centimetres_with_one_root(tmp_path: Path) -> No
     assert more.clips == ("second", "swing")
 
 
+def test_nodes_of_a_new_file_name_their_attribute(tmp_path: Path) -> None:
+    # Autodesk's library takes a node without it for empty: meshes and bones were not there.
+    walk = samples.motion("walk").motion[:3]
+    clip = Clip(skeleton=walk.skeleton, motion=walk, meshes=(bone_mesh(walk.skeleton),))
+    write(clip, tmp_path / "out.fbx")
+    objects = document.parse((tmp_path / "out.fbx").read_bytes()).top("Objects")
+    assert objects is not None
+    kinds = set()
+    for model in objects.all("Model"):
+        table = model.child("Properties70")
+        assert table is not None
+        values = {entry.value(0): entry.value(4) for entry in table.children}
+        assert (values["DefaultAttributeIndex"], values["InheritType"]) == (0, 1)
+        kinds.add(model.value(2))
+    assert kinds == {"LimbNode", "Mesh"}
+
+
+def test_a_motion_in_its_own_file_is_the_one_that_is_shown(tmp_path: Path) -> None:
+    walk = samples.motion("walk").motion[:3]
+    write(walk, tmp_path / "one.fbx")
+    clip = read(tmp_path / "one.fbx")
+    write_and_read(clip, swing(clip.skeleton, 4, "second"), tmp_path / "two.fbx")
+    for file, name in (("one", "walk"), ("two", "second")):
+        top = document.parse((tmp_path / f"{file}.fbx").read_bytes()).top
+        takes, documents = top("Takes"), top("Documents")
+        assert takes is not None
+        assert documents is not None
+        current, scene = takes.child("Current"), documents.child("Document")
+        assert current is not None
+        assert scene is not None
+        table = scene.child("Properties70")
+        assert table is not None
+        shown = [entry.value(4) for entry in table.children if entry.value(0) == "ActiveAnimStackName"]
+        assert (current.value(0), shown) == (name, [name])
+
+
 @pytest.mark.parametrize("up", ["Z", "X", "-Y"])
 def test_axes_of_a_new_file_can_be_chosen(tmp_path: Path, up: str) -> None:
     motion = swing(odd_leg().read().skeleton)
