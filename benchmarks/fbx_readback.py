@@ -207,6 +207,12 @@ def ask_autodesk(converter: Path, case: Written) -> None:
     write(replace(case.clip, motion=motion), path)
     back = read(convert(converter, path), clip="made_here", unit="m")
     assert back.motion is not None
+    images = [
+        sum(len(material.images) for mesh in clip.meshes if mesh.look for material in mesh.look.materials)
+        for clip in (case.clip, back)
+    ]
+    if images[0] > images[1]:
+        raise ValueError(f"{case.row.file}: Autodesk's library has found {images[1]} of {images[0]} images")
     names = [name for name in motion.skeleton.names if name in back.skeleton.index]
     if back.motion.num_frames != motion.num_frames or len(names) < 0.5 * motion.skeleton.num_joints:
         case.row.autodesk = float("inf")

@@ -262,7 +262,7 @@ class _Scene:
     def _add_material(self, material: Material, above: int) -> None:
         """Add a material, with its images inside the file."""
         number = self.add("Material", join_name(material.name, "Material"), "", _material(material), above)
-        see_through = ["TransparencyFactor"] if material.blended or material.cutoff else []
+        see_through = ["TransparentColor"] if material.blended or material.cutoff else []
         for image, name, places in (
             (material.image, material.image_name or "image.png", ["DiffuseColor", *see_through]),
             (material.normal_image, "normals.png", ["NormalMap"]),
@@ -282,9 +282,11 @@ class _Scene:
              fbx_record("TextureName", join_name(name, "Texture")),
              fbx_record("Media", join_name(name, "Video")), *names],
         )  # fmt: skip
+        # Without the path among its properties, Autodesk's library does not take the image out of the file.
+        path = fbx_record("Properties70", children=[fbx_record("P", "Path", "KString", "XRefUrl", "", name)])
         self.add(
             "Video", join_name(name, "Video"), "Clip",
-            [fbx_record("Type", "Clip"), fbx_record("UseMipMap", 0), fbx_record("Filename", name), names[1],
+            [fbx_record("Type", "Clip"), path, fbx_record("UseMipMap", 0), fbx_record("Filename", name), names[1],
              fbx_record("Content", image)],
             texture,
         )  # fmt: skip
