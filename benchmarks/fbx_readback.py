@@ -1,14 +1,18 @@
-"""FBX files written here and read again by ufbx and by Blender: how far off every joint is, at every frame.
+"""FBX files written here and read again by ufbx, by Blender and by Autodesk's library: how far off every joint is.
 
     UNDERSTUDY_BLENDER=that/bin/python UNDERSTUDY_DATA=folder python benchmarks/fbx_readback.py
 
 Characters of every format and captures are written as FBX: into the character's own file where that is FBX, as a new
-file otherwise. A character without a motion gets a made-up one. The skins of the first ten characters that have one are
-compared vertex by vertex: as we deform them, as ufbx does and as Blender does.
+file otherwise. A character that does not move gets a made-up motion. The skins of the first ten characters that have
+one are compared vertex by vertex: as we deform them, as ufbx does, as Blender does and as Autodesk's library does, on
+which the importers of Unreal and Unity rest. Its converter FBX2glTF comes with `npm install fbx2gltf`, in the
+repository or a folder that NODE_PATH names; for it the files are written at 30 frames a second, which it samples.
 """
 
 from __future__ import annotations
 
+import os
+import stat
 import subprocess
 import sys
 import tempfile
@@ -18,6 +22,7 @@ from typing import Any
 
 import blender_check
 import numpy as np
+from scipy.spatial import cKDTree
 
 from understudy.base.quaternion import exp, multiply
 from understudy.figure.kinematics import fk
@@ -43,6 +48,8 @@ CAPTURES = (
 SKINS = 10
 MAX_FRAMES = 90
 """The longest part of a clip that is written."""
+MIN_MOVE_METRES = 1e-3
+"""A character whose motion moves no joint by more gets a made-up one."""
 
 UFBX_SKIN = """
 import ctypes, gc, os, sys
@@ -79,6 +86,8 @@ class Row:
     blender: float = float("nan")
     skin_ufbx: float = float("nan")
     skin_blender: float = float("nan")
+    autodesk: float = float("nan")
+    skin_autodesk: float = float("nan")
 
 
 @dataclass(eq=False, kw_only=True)
@@ -107,8 +116,9 @@ def write_all(folder: Path) -> list[Written]:
     out, skins = [], 0
     for number, file in enumerate((*CHARACTERS, *CAPTURES)):
         clip = read(blender_check.DATA / file)
-        motion = clip.motion[:MAX_FRAMES] if clip.motion is not None and clip.motion.num_frames > 1 else None
-        motion = swing(clip.skeleton) if motion is None else motion
+        motion = swing(clip.skeleton)
+        if clip.motion is not None and np.ptp(fk(clip.motion[:MAX_FRAMES]).positions, axis=0).max() > MIN_MOVE_METRES:
+            motion = clip.motion[:MAX_FRAMES]
         # Blender counts frames at whole rates only.
         motion = replace(motion, fps=float(round(motion.fps)), name="made_here")
         path = folder / f"{number:02d}.fbx"
@@ -171,21 +181,81 @@ def ask_blender(python: str, cases: list[Written], folder: Path) -> None:
             case.row.skin_blender = _apart(case, dict(np.load(case.path.with_suffix(".npz"))))
 
 
-def compare(python: str | None) -> list[Row]:
-    """Write everything, and read it again; Blender's figures are missing where there is none."""
+def find_converter() -> Path | None:
+    """FBX2glTF for Linux, which holds Autodesk's library; None if it is not installed."""
+    here = Path(__file__).resolve().parents[1] / "node_modules"
+    for folder in (here, *(Path(each) for each in os.environ.get("NODE_PATH", "").split(os.pathsep) if each)):
+        file = folder / "fbx2gltf" / "bin" / "Linux" / "FBX2glTF"
+        if sys.platform == "linux" and file.is_file():
+            file.chmod(file.stat().st_mode | stat.S_IXUSR)
+            return file
+    return None
+
+
+def convert(converter: Path, file: Path) -> Path:
+    """The glTF file that Autodesk's library and its converter make of an FBX file."""
+    out = file.with_suffix(".sdk.glb")
+    command = [str(converter), "--binary", "--anim-framerate", "bake30", "--input", str(file), "--output", str(out)]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    return out
+
+
+def ask_autodesk(converter: Path, case: Written) -> None:
+    """Fill in what Autodesk's library reads."""
+    motion = replace(case.motion, fps=30.0)
+    path = case.path.with_name(f"{case.path.stem}_30.fbx")
+    write(replace(case.clip, motion=motion), path)
+    back = read(convert(converter, path), clip="made_here", unit="m")
+    assert back.motion is not None
+    images = [
+        sum(len(material.images) for mesh in clip.meshes if mesh.look for material in mesh.look.materials)
+        for clip in (case.clip, back)
+    ]
+    if images[0] > images[1]:
+        raise ValueError(f"{case.row.file}: Autodesk's library has found {images[1]} of {images[0]} images")
+    names = [name for name in motion.skeleton.names if name in back.skeleton.index]
+    if back.motion.num_frames != motion.num_frames or len(names) < 0.5 * motion.skeleton.num_joints:
+        case.row.autodesk = float("inf")
+        return
+    theirs = fk(back.motion).positions[:, [back.skeleton.joint(name) for name in names]]
+    ours = fk(motion).positions[:, [motion.skeleton.joint(name) for name in names]]
+    case.row.autodesk = float(np.linalg.norm(ours - theirs, axis=-1).max())
+    if case.skin:
+        case.row.skin_autodesk = _nearest(case, back)
+
+
+def _nearest(case: Written, back: Clip) -> float:
+    """Metres between the vertices of meshes that were split and ordered anew and ours, at most, at five frames."""
+    assert back.motion is not None
+    frames = np.linspace(0, case.motion.num_frames - 1, 5).astype(int)
+    theirs, ours = (
+        [skinned(mesh, motion[frames]).transpose(1, 0, 2).reshape(mesh.num_vertices, -1) for mesh in clip.meshes]
+        for clip, motion in ((back, back.motion), (case.clip, case.motion))
+    )
+    if not theirs:
+        return float("inf")
+    tree, other = cKDTree(np.concatenate(ours)), cKDTree(np.concatenate(theirs))
+    used = np.concatenate([part[np.unique(mesh.triangles)] for part, mesh in zip(ours, case.clip.meshes)])
+    return float(max(tree.query(np.concatenate(theirs))[0].max(), other.query(used)[0].max()))
+
+
+def compare(python: str | None, converter: Path | None = None) -> list[Row]:
+    """Write everything, and read it again; the figures of a program are missing where it is not there."""
     with tempfile.TemporaryDirectory() as folder:
         cases = write_all(Path(folder))
         if python is not None:
             ask_blender(python, cases, Path(folder))
+        for case in cases if converter is not None else ():
+            ask_autodesk(converter, case)
     return [case.row for case in cases]
 
 
 def main() -> None:
     """Print the table."""
-    print("| file | joints | frames | joints, ufbx | joints, Blender | skin, ufbx | skin, Blender |")
-    print("| --- | --- | --- | --- | --- | --- | --- |")
-    for row in compare(blender_check.blender()):
-        figures = (row.ufbx, row.blender, row.skin_ufbx, row.skin_blender)
+    print("| file | joints | frames | joints: ufbx | Blender | Autodesk | skin: ufbx | Blender | Autodesk |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    for row in compare(blender_check.blender(), find_converter()):
+        figures = (row.ufbx, row.blender, row.autodesk, row.skin_ufbx, row.skin_blender, row.skin_autodesk)
         cells = " | ".join(f"{1000.0 * value:.4f}" if np.isfinite(value) else "-" for value in figures)
         print(f"| {row.file} | {row.joints} | {row.frames} | {cells} |")
 

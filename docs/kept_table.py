@@ -52,6 +52,11 @@ HUMAN = {
 """Roles that a body needs to be written as a VRM animation here."""
 ANIMALS = ("Fox.glb",)
 """Bodies with the parts of a human that are none."""
+IMAGES = {
+    "image": "images", "normal_image": "images of normals", "emission_image": "images of emission",
+    "roughness_image": "images of roughness", "occlusion_image": "images of occlusion",
+}  # fmt: skip
+"""By the field of a material: what it is called in the table."""
 NAME, FRAMES, FPS = "made_here", 13, 24.0
 
 
@@ -89,10 +94,13 @@ def kept(before: Clip, after: Clip) -> str:
         ("normals", lambda look: look.normals is not None),
         ("UVs", lambda look: look.uvs is not None),
         ("materials", lambda look: bool(look.materials)),
-        ("images", lambda look: any(material.image for material in look.materials)),
     ):
         if any(has(look) for look in looks):
             parts.append(word if sum(map(has, new)) >= sum(map(has, looks)) else f"-{word}")
+    for field, word in IMAGES.items():
+        images = [{getattr(part, field) for look in each for part in look.materials} - {b""} for each in (looks, new)]
+        if images[0]:
+            parts.append(word if images[0] <= images[1] else f"-{word}")
     shaped = [sum(len(mesh.shapes) for mesh in clip.meshes) for clip in (before, after)]
     if shaped[0]:
         parts.append("blend shapes" if shaped[1] >= shaped[0] else "-blend shapes")

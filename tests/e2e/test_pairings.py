@@ -194,7 +194,7 @@ def test_outputs_that_cannot_be_written(clips: Path, command: str) -> None:
         assert result.exit_code == code, (out, result.output)
         assert out.rpartition("/")[2] in result.stderr
         assert result.stdout == ""
-    assert "the name has no ending to tell its format by; known: .amc" in run(*given, clips / "a").stderr
+    assert "the name has no ending to tell its format by; can be written: .amc" in run(*given, clips / "a").stderr
     assert list((clips / "folder.bvh").iterdir()) == []
 
 

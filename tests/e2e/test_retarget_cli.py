@@ -480,7 +480,9 @@ def test_a_recipe_is_not_written_over_a_motion(clips: Path) -> None:
 def test_an_unknown_format(tmp_path: Path) -> None:
     result = run("retarget", "sample:walk", "--scale", "1", "-o", tmp_path / "a.xyz")
     assert result.exit_code == 1
-    assert "no format ends in `.xyz`" in result.stderr
+    assert "no format ends in `.xyz`; can be written: " in result.stderr
+    assert ".fbx" in result.stderr
+    assert ".pmx" not in result.stderr
 
 
 @pytest.fixture

@@ -1,7 +1,8 @@
 """Read many mutants of every format in processes of bounded memory: `python tests/fuzz/run.py --count 100000`.
 
 A mutant that raises anything but an error of ours, takes too long or needs too much memory is a finding. It is kept in
-`tests/fuzz/cases`, where `test_fuzz.py` reads it from then on.
+`tests/fuzz/cases`, where `test_fuzz.py` reads it from then on, unless it is made of a file of others:
+`--seed FILE --format .fbx` (`.text.fbx` if the file is text).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from mutants import find_faults, make_seeds, mutants
+from mutants import find_faults, forked_readers, make_seeds, mutants
 
 MAX_BYTES = 3 << 30
 """Address space of a process that reads mutants."""
@@ -30,10 +31,13 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=10_000, help="mutants of all formats together")
     parser.add_argument("--first", type=int, default=0, help="the number of the first mutant")
     parser.add_argument("--format", default="", help="only this suffix, such as .bvh")
+    parser.add_argument("--seed", type=Path, help="mutants of this file, instead of one that is made here")
     parser.add_argument("--block", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.seed is not None and not options.format:
+        parser.error("--seed needs --format")
     if options.block:
-        return read_block(options.format, options.count, options.first)
+        return read_block(options.format, options.count, options.first, options.seed)
     with tempfile.TemporaryDirectory() as folder:
         suffixes = [options.format] if options.format else sorted(make_seeds(Path(folder)))
     if importlib.util.find_spec("ufbx") is None and any(suffix.endswith(".fbx") for suffix in suffixes):
@@ -46,6 +50,7 @@ def main() -> int:
         for first in range(options.first, options.first + each, BLOCK):
             count = min(BLOCK, options.first + each - first)
             command = [sys.executable, __file__, "--block", "--format", suffix]
+            command += [] if options.seed is None else ["--seed", str(options.seed)]
             result = subprocess.run(
                 [*command, "--count", str(count), "--first", str(first)], capture_output=True, text=True, check=False
             )
@@ -58,19 +63,19 @@ def main() -> int:
     return int(findings > 0)
 
 
-def read_block(suffix: str, count: int, first: int) -> int:
+def read_block(suffix: str, count: int, first: int, seed: Path | None = None) -> int:
     """Read some mutants in this process, whose memory is limited; keep what is found as a case."""
     if sys.platform.startswith("linux"):
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (MAX_BYTES, MAX_BYTES))
-    with tempfile.TemporaryDirectory() as folder:
-        faults = find_faults(suffix, count, Path(folder), first)
+    with tempfile.TemporaryDirectory() as folder, forked_readers():
+        faults = find_faults(suffix, count, Path(folder), first, seed)
     cases = Path(__file__).parent / "cases"
-    for number, data, beside in mutants(suffix, count, first):
+    for number, data, beside in mutants(suffix, count, first, seed):
         if number in faults:
             print(f"{suffix} {number}: {faults[number]}")
-            if not beside:
+            if not beside and seed is None:
                 cases.mkdir(exist_ok=True)
                 (cases / f"{number:06d}{suffix}").write_bytes(data)
     return int(bool(faults))

@@ -22,6 +22,7 @@ from understudy.figure.skin import BlendShape, Look, Material, Mesh, skinned
 from understudy.io import child, formats, read, write
 from understudy.io.clip import Clip, ReadOptions
 from understudy.io.fbx import document, transforms
+from understudy.io.fbx.scene import LOST_IMAGES
 from understudy.io.fbx.writer import FIRST_NUMBER
 from understudy.io.gltf.writer import bone_mesh
 from understudy.io.look import read_image
@@ -528,6 +529,42 @@ def test_a_new_file_is_binary_in_centimetres_with_one_root(tmp_path: Path) -> No
     assert more.clips == ("second", "swing")
 
 
+def test_nodes_of_a_new_file_name_their_attribute(tmp_path: Path) -> None:
+    # Autodesk's library takes a node without it for empty: meshes and bones were not there.
+    walk = samples.motion("walk").motion[:3]
+    clip = Clip(skeleton=walk.skeleton, motion=walk, meshes=(bone_mesh(walk.skeleton),))
+    write(clip, tmp_path / "out.fbx")
+    objects = document.parse((tmp_path / "out.fbx").read_bytes()).top("Objects")
+    assert objects is not None
+    kinds = set()
+    for model in objects.all("Model"):
+        table = model.child("Properties70")
+        assert table is not None
+        values = {entry.value(0): entry.value(4) for entry in table.children}
+        assert (values["DefaultAttributeIndex"], values["InheritType"]) == (0, 1)
+        kinds.add(model.value(2))
+    assert kinds == {"LimbNode", "Mesh"}
+
+
+def test_a_motion_in_its_own_file_is_the_one_that_is_shown(tmp_path: Path) -> None:
+    walk = samples.motion("walk").motion[:3]
+    write(walk, tmp_path / "one.fbx")
+    clip = read(tmp_path / "one.fbx")
+    write_and_read(clip, swing(clip.skeleton, 4, "second"), tmp_path / "two.fbx")
+    for file, name in (("one", "walk"), ("two", "second")):
+        top = document.parse((tmp_path / f"{file}.fbx").read_bytes()).top
+        takes, documents = top("Takes"), top("Documents")
+        assert takes is not None
+        assert documents is not None
+        current, scene = takes.child("Current"), documents.child("Document")
+        assert current is not None
+        assert scene is not None
+        table = scene.child("Properties70")
+        assert table is not None
+        shown = [entry.value(4) for entry in table.children if entry.value(0) == "ActiveAnimStackName"]
+        assert (current.value(0), shown) == (name, [name])
+
+
 @pytest.mark.parametrize("up", ["Z", "X", "-Y"])
 def test_axes_of_a_new_file_can_be_chosen(tmp_path: Path, up: str) -> None:
     motion = swing(odd_leg().read().skeleton)
@@ -697,8 +734,18 @@ def painted(mesh: Mesh) -> Mesh:
     """A mesh with normals and texture coordinates at its corners, and two materials."""
     rng, count = np.random.default_rng(2), len(mesh.triangles)
     normals = rng.normal(size=(count, 3, 3))
-    image = b"\x89PNG\r\n" + bytes(range(200))
-    materials = (Material(name="red", colour=(1.0, 0.1, 0.2, 1.0)), Material(name="i", image=image, image_name="a.png"))
+    images = [b"\x89PNG\r\n" + bytes(range(number, 200)) for number in range(5)]
+    materials = (
+        Material(
+            name="red", colour=(1.0, 0.1, 0.2, 0.6), metallic=0.25, roughness=0.4, emission=(0.1, 0.0, 0.3),
+            blended=True,
+        ),
+        Material(
+            name="i", colour=(1.0, 1.0, 1.0, 1.0), image=images[0], image_name="a.png", metallic=0.5, roughness=0.75,
+            emission=(0.5, 1.0, 0.25), emission_image=images[1], normal_image=images[2], roughness_image=images[3],
+            occlusion_image=images[4], blended=True,
+        ),
+    )  # fmt: skip
     look = Look(
         normals=normals / np.linalg.norm(normals, axis=-1, keepdims=True), uvs=rng.uniform(size=(count, 3, 2)),
         materials=materials, material_numbers=np.arange(count) // (count // 2 + 1),
@@ -720,10 +767,11 @@ def test_normals_coordinates_materials_and_shapes_go_from_format_to_format(
     mesh = painted(bone_mesh(walk.skeleton))
     write(Clip(skeleton=walk.skeleton, motion=walk, meshes=(mesh,)), tmp_path / f"one.{first}", up="Z")
     clip = read(tmp_path / f"one.{first}", up="Z")
-    write(replace(clip, layout=None), tmp_path / f"two.{second}")
+    notes = write(replace(clip, layout=None), tmp_path / f"two.{second}")
     back = read(tmp_path / f"two.{second}")
     assert mesh.look is not None
-    for result in (clip.meshes[0], back.meshes[0]):
+    assert sum("FBX has no place for an image" in note for note in notes) == (2 if second == "fbx" else 0)
+    for result, lossless in ((clip.meshes[0], first != "fbx"), (back.meshes[0], "fbx" not in (first, second))):
         look = result.look
         assert look is not None
         assert look.normals is not None
@@ -732,8 +780,18 @@ def test_normals_coordinates_materials_and_shapes_go_from_format_to_format(
         assert np.abs(look.uvs - mesh.look.uvs).max() < 1e-6
         assert np.array_equal(look.material_numbers, mesh.look.material_numbers)
         assert [material.name for material in look.materials] == ["red", "i"]
-        assert look.materials[0].colour == pytest.approx((1.0, 0.1, 0.2, 1.0))
-        assert look.materials[1].image == mesh.look.materials[1].image
+        for material, wanted_material in zip(look.materials, mesh.look.materials):
+            expected = {
+                name: value for name, value in wanted_material.images.items() if lossless or name not in LOST_IMAGES
+            }
+            assert material.images == expected
+            assert material.image_name == wanted_material.image_name
+            assert material.colour == pytest.approx(wanted_material.colour)
+            assert material.emission == pytest.approx(wanted_material.emission)
+            assert (material.metallic, material.roughness) == pytest.approx(
+                (wanted_material.metallic, wanted_material.roughness), abs=1e-6
+            )
+            assert (material.blended, material.double_sided) == (True, True)
         assert np.abs(result.vertices[result.triangles] - mesh.vertices[mesh.triangles]).max() < 1e-5
         assert [shape.name for shape in result.shapes] == ["Smile wide", "blink.L"]
         for shape, wanted in zip(result.shapes, mesh.shapes):

@@ -292,6 +292,20 @@ def test_of_several_characters_the_largest_is_read() -> None:
     assert clip.dropped == ("2 characters; the one with the most joints is read, 1 skins of others are not",)
 
 
+def test_skins_that_hang_below_each_other_are_of_one_character() -> None:
+    # As FBX2glTF writes them: joints that carry no vertex are in no skin.
+    nodes: list[dict[str, Any]] = [
+        {"name": "body", "children": [1]},
+        {"name": "spine", "translation": [0, 1, 0], "children": [2]},
+        {"name": "neck", "translation": [0, 1, 0], "children": [3]},
+        {"name": "head", "translation": [0, 1, 0]},
+    ]
+    clip = Maker(nodes=nodes, skins=[{"joints": [0]}, {"joints": [3]}]).read()
+    assert clip.skeleton.names == ("body", "head")
+    assert clip.dropped == ()
+    assert np.allclose(clip.skeleton.rest_world[0], [[0, 0, 0], [0, 3, 0]])
+
+
 @pytest.mark.parametrize(("scale", "uneven"), [([-2, 2, 2], False), ([-2, -2, -2], False), ([-2, 2, 2.1], True)])
 def test_mirrored_joints_are_not_called_uneven(scale: list[float], uneven: bool) -> None:
     nodes = [{"name": "hip", "children": [1], "scale": scale}, {"name": "knee", "translation": [0, -0.5, 0]}]

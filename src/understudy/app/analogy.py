@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from understudy.app.options import force_option, json_option
+from understudy.app.options import force_option, json_option, name_clip
 from understudy.app.output import (
     Progress,
     check_output,
@@ -110,6 +110,9 @@ class TempoChoice(click.ParamType):
 @click.option("--retries/--no-retries", default=True, help="Try other settings if the score is low [yes].")
 @click.option("--clean/--no-clean", default=True, help="Plant the feet [yes].")
 @click.option("--limits/--no-limits", default=True, help="Keep joints within limits [yes].")
+@click.option("--clip", metavar="NAME", help="Which animation of A_NEW, if it holds several [first]; or FILE#NAME.")
+@click.option("--a-clip", metavar="NAME", help="Which animation of A_EXAMPLE.")
+@click.option("--b-clip", metavar="NAME", help="Which animation of B_EXAMPLE.")
 @click.option("--a-frames", metavar="A:B", help="Only these frames of A_EXAMPLE.")
 @click.option("--b-frames", metavar="A:B", help="Only these frames of B_EXAMPLE.")
 @click.option("--new-frames", metavar="A:B", help="Only these frames of A_NEW.")
@@ -188,16 +191,14 @@ def _perform(arguments: dict[str, Any], progress: Progress) -> tuple[Analogy, Cl
     reading = Reading(
         frames=arguments["new_frames"], fps=arguments["fps"], unit=arguments["unit"], target_unit=arguments["b_unit"]
     )
-    new = load(ActorSpec(source=arguments["a_new"], target=arguments["b_example"]), reading)
+    b_example = name_clip(arguments["b_example"], arguments["b_clip"])
+    new = load(ActorSpec(source=name_clip(arguments["a_new"], arguments["clip"]), target=b_example), reading)
     a = b = None
     if arguments["a_example"] != NO_EXAMPLE:
-        a = load(
-            ActorSpec(source=arguments["a_example"]), Reading(frames=arguments["a_frames"], unit=arguments["unit"])
-        )
+        a_example = name_clip(arguments["a_example"], arguments["a_clip"])
+        a = load(ActorSpec(source=a_example), Reading(frames=arguments["a_frames"], unit=arguments["unit"]))
     if new.target_motion is not None and new.target_motion.num_frames > 1:
-        b = load(
-            ActorSpec(source=arguments["b_example"]), Reading(frames=arguments["b_frames"], unit=arguments["b_unit"])
-        )
+        b = load(ActorSpec(source=b_example), Reading(frames=arguments["b_frames"], unit=arguments["b_unit"]))
     body = new.target if b is None else b.motion.skeleton
     poses = [
         PoseAt(frame=frame, rotations=_read_pose(file, number, body, arguments["b_unit"]), joints=joints)

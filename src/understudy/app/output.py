@@ -107,7 +107,7 @@ def check_output(path: str | None, *, motion: bool = True) -> None:
 
     if path is None:
         return
-    if motion and format_of(path).write is None:
+    if motion and format_of(path, written=True).write is None:
         raise click.UsageError(
             f"`{path}`: files of this kind can be read, not written; written are {writable_endings()}."
         )
@@ -129,7 +129,7 @@ def foresee_losses(clip: Clip, output: str | Path) -> list[str]:
     from understudy.io import formats
     from understudy.io.clip import format_of
 
-    own, other = formats().get(clip.format), format_of(output)
+    own, other = formats().get(clip.format), format_of(output, written=True)
     if own is None or own is other or own.write is None:
         return []
     losses = {

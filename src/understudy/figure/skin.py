@@ -33,15 +33,27 @@ class Material:
     roughness: float = 0.9
     """From 0 for a mirror to 1 for chalk."""
     emission: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """Red, green and blue that the surface sends out by itself, linear, from 0 to 1."""
+    """Red, green and blue that the surface sends out by itself, linear, from 0 to 1; they scale the image of it."""
+    emission_image: bytes = b""
+    """A PNG or JPEG file of what the surface sends out; empty for none."""
     normal_image: bytes = b""
     """A PNG or JPEG file with normals in the frame of the texture coordinates; empty for none."""
     roughness_image: bytes = b""
     """A PNG or JPEG file whose green scales the roughness and whose blue scales `metallic`; empty for none."""
+    occlusion_image: bytes = b""
+    """A PNG or JPEG file whose red says how much light from around reaches the surface; empty for none."""
     cutoff: float = 0.0
     """Opacity below which nothing is drawn; 0 for surfaces without holes."""
+    blended: bool = False
+    """Whether what is behind shines through where the opacity, also that of the image, is below 1."""
     double_sided: bool = True
     """Whether the back of a triangle is seen, too."""
+
+    @property
+    def images(self) -> dict[str, bytes]:
+        """The images that there are, by their field's name."""
+        fields = ("image", "emission_image", "normal_image", "roughness_image", "occlusion_image")
+        return {name: value for name in fields if (value := getattr(self, name))}
 
 
 @record

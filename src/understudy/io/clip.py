@@ -327,8 +327,13 @@ def _formats_in(name: str) -> tuple[Format, ...]:
     return (module.FORMAT,) if hasattr(module, "FORMAT") else tuple(module.FORMATS)
 
 
-def format_of(path: str | Path) -> Format:
-    """The format of a file by its ending. Raises an error that lists the known endings if there is none."""
+def format_of(path: str | Path, *, written: bool = False) -> Format:
+    """The format of a file by its ending. Raises an error that lists the endings if there is none.
+
+    Args:
+        path: The file.
+        written: Whether the file will be written: the error lists what can be.
+    """
     suffix = Path(path).suffix.lower()
     # A format whose folder has the name of the ending is found without loading the others.
     likely = (
@@ -337,10 +342,11 @@ def format_of(path: str | Path) -> Format:
     for item in (*likely, *(() if any(suffix in item.suffixes for item in likely) else formats().values())):
         if suffix in item.suffixes:
             return item
-    endings = ", ".join(suffix for item in formats().values() for suffix in item.suffixes)
+    listed = [item for item in formats().values() if item.write is not None or not written]
+    endings = ", ".join(suffix for item in listed for suffix in item.suffixes)
     sample = "samples are written as files by `understudy samples NAME -o FILE`" if _is_sample(path) else ""
     ending = f"no format ends in `{suffix}`" if suffix else "the name has no ending to tell its format by"
-    raise FileError(str(path), None, f"{ending}; known: {endings}", hint=sample)
+    raise FileError(str(path), None, f"{ending}; {'can be written' if written else 'known'}: {endings}", hint=sample)
 
 
 def _is_sample(path: str | Path) -> bool:
@@ -469,7 +475,7 @@ def write(
     )
     if fps is not None:
         check_fps(fps)
-    chosen = format_of(path)
+    chosen = format_of(path, written=True)
     if chosen.write is None:
         raise OptionError(f"{chosen.title} files can be read, not written: `{path}`")
     clip = Clip.of(thing)

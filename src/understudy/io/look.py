@@ -86,23 +86,45 @@ def read_shapes(
 
 
 def _material(entry: dict[str, Any], arrays: Arrays, folder: Path) -> Material:
-    """A material, with its image if it is in the FBX file or in its folder."""
-    name = entry["image"].replace("\\", "/")
-    image = arrays[entry["embedded"]].tobytes() if entry["embedded"] else read_image(name, folder)
-    if not image.startswith(IMAGE_STARTS):
-        image = b""
+    """A material as a child describes it.
+
+    The entry has a `name`, `images` by the field of `Material`, each with the name of its file and the array that holds
+    it (empty if none does), and by their fields' names what else the file says: `colour` of three numbers, `opacity`,
+    `metallic`, `roughness`, `emission`, `cutoff`, `blended`, `double_sided`.
+    """
+    images = {field: _image(arrays, folder, **where) for field, where in entry["images"].items()}
+    name = entry["images"].get("image", {}).get("name", "").replace("\\", "/")
     # An image takes the place of the colour.
-    colour = (1.0, 1.0, 1.0) if image else entry["colour"] or (0.8, 0.8, 0.8)
-    red, green, blue = (float(np.clip(part, 0.0, 1.0)) for part in colour)
+    colour = (1.0, 1.0, 1.0) if images.get("image") else entry.get("colour") or (0.8, 0.8, 0.8)
+    red, green, blue, opacity = (_share(part, 1.0) for part in (*colour, entry.get("opacity", 1.0)))
     plain = Material()
+    shining = [_share(part, 0.0) for part in entry.get("emission", plain.emission)]
+    if entry["images"].get("emission_image") and not images["emission_image"]:
+        # Without its image the whole surface would shine.
+        shining = [0.0, 0.0, 0.0]
     return Material(
         name=entry["name"],
-        colour=(red, green, blue, 1.0),
-        image=image,
+        colour=(red, green, blue, opacity),
         image_name=PurePath(name).name,
-        metallic=float(np.clip(entry.get("metallic", plain.metallic), 0.0, 1.0)),
-        roughness=float(np.clip(entry.get("roughness", plain.roughness), 0.0, 1.0)),
+        metallic=_share(entry.get("metallic"), plain.metallic),
+        roughness=_share(entry.get("roughness"), plain.roughness),
+        emission=(shining[0], shining[1], shining[2]),
+        cutoff=_share(entry.get("cutoff"), plain.cutoff),
+        blended=bool(entry.get("blended", plain.blended)),
+        double_sided=bool(entry.get("double_sided", plain.double_sided)),
+        **images,
     )
+
+
+def _share(value: Any, default: float) -> float:
+    """A number from 0 to 1; the default where it is none."""
+    return float(np.clip(value, 0.0, 1.0)) if value is not None and np.isfinite(value) else default
+
+
+def _image(arrays: Arrays, folder: Path, *, name: str, embedded: str) -> bytes:
+    """An image that is in the character's file or in its folder; empty if it is in neither, or of another kind."""
+    image = arrays[embedded].tobytes() if embedded else read_image(name.replace("\\", "/"), folder)
+    return image if image.startswith(IMAGE_STARTS) else b""
 
 
 def read_image(name: str, folder: Path) -> bytes:

@@ -159,7 +159,8 @@ def surface_table(material: Material) -> dict[str, Any]:
         "opacity": material.colour[3],
         "metallic": material.metallic,
         "roughness": material.roughness,
-        "emission": list(material.emission),
+        # The page shows no image of what shines, and without it the whole surface would.
+        "emission": [0.0, 0.0, 0.0] if material.emission_image else list(material.emission),
         "cutoff": material.cutoff,
         "double_sided": material.double_sided,
     }

@@ -136,7 +136,7 @@ def _bind_poses(scene: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def _meshes(scene: Any, arrays: Arrays) -> list[dict[str, Any]]:
     """A description of each mesh. Its numbers are added to the arrays."""
-    meshes = []
+    meshes, creator = [], str(_keep(scene.metadata).creator)
     for i, mesh in enumerate(_keep(scene.meshes)):
         _keep(mesh)
         nodes = [int(_keep(node).typed_id) for node in _keep(mesh.instances)]
@@ -156,7 +156,7 @@ def _meshes(scene: Any, arrays: Arrays) -> list[dict[str, Any]]:
                 "number": i, "name": str(mesh.name) or str(geometry.name), "node": nodes[0],
                 "clusters": clusters, "skins": len(skins), "method": int(skins[0].skinning_method) if skins else 0,
                 "shapes": _shapes(mesh, i, arrays),
-                "materials": [_material(_keep(material), arrays) for material in _keep(mesh.materials)],
+                "materials": [_material(_keep(material), arrays, creator) for material in _keep(mesh.materials)],
             }
         )  # fmt: skip
     return meshes
@@ -188,20 +188,83 @@ def _add_corners(mesh: Any, number: int, arrays: Arrays) -> None:
     arrays[f"mesh{number}_face_materials"] = np.array(list(_keep(mesh.face_material)), np.int64)
 
 
-def _material(material: Any, arrays: Arrays) -> dict[str, Any]:
-    """A material: its colour and the file of its image. An image inside the FBX file is added to the arrays."""
-    colour = _keep(_keep(material.fbx).diffuse_color)
-    value, texture = _keep(colour.value_vec4), _keep(colour.texture)
-    out: dict[str, Any] = {"name": str(material.name), "colour": None, "image": "", "embedded": ""}
+OWN_WORDS = ("Blender", "Understudy")
+"""Creators of files whose materials of Phong's kind give the metal as reflection and the roughness by the exponent."""
+
+
+def _material(material: Any, arrays: Arrays, creator: str) -> dict[str, Any]:
+    """A material as `read_look` expects it. Images inside the FBX file are added to the arrays."""
+    old, new = _keep(material.fbx), _keep(material.pbr)
+    physical = bool(_keep(_keep(material.features).pbr).enabled)
+    colour = _keep(new.base_color if physical else old.diffuse_color)
+    out: dict[str, Any] = {"name": str(material.name), "images": {}}
+    maps = {
+        "image": colour, "normal_image": _keep(new.normal_map if physical else old.normal_map),
+        "emission_image": _keep(new.emission_color if physical else old.emission_color),
+    }  # fmt: skip
+    bump = _keep(old.bump)
+    if _keep(maps["normal_image"].texture) is None and "normal" in _texture_name(bump).lower():
+        # Several programs hang maps of normals where maps of heights belong.
+        maps["normal_image"] = bump
+    roughness, metal = _keep(new.roughness), _keep(new.metalness)
+    if physical and _texture_name(roughness) and _texture_name(roughness) == _texture_name(metal):
+        maps["roughness_image"] = roughness
+    for name, place in maps.items():
+        texture = _keep(place.texture)
+        if texture is not None:
+            out["images"][name] = _image(texture, arrays)
     if colour.has_value:
-        out["colour"] = [float(value.x), float(value.y), float(value.z)]
-    if texture is not None:
-        out["image"] = str(texture.relative_filename) or str(texture.filename)
-        content = bytes(texture.content or b"")
-        if content:
-            out["embedded"] = f"image{int(texture.typed_id)}"
-            arrays[out["embedded"]] = np.frombuffer(content, np.uint8)
-    return out
+        out["colour"] = _numbers(colour)[:3]
+    emission, factor = _numbers(maps["emission_image"]), _keep(new.emission_factor if physical else old.emission_factor)
+    out["emission"] = [part * (_numbers(factor)[0] if factor.has_value else 1.0) for part in emission[:3]]
+    if "emission_image" in out["images"] and not any(out["emission"]):
+        out["emission"] = [1.0, 1.0, 1.0]
+    if physical:
+        out |= {key: _numbers(value)[0] for key, value in (("metallic", metal), ("roughness", roughness))}
+        opacity = _keep(new.opacity)
+        out["opacity"] = _numbers(opacity)[0] if opacity.has_value else 1.0
+        out["blended"] = out["opacity"] < 1.0 or _keep(opacity.texture) is not None
+        return out
+    if creator.startswith(OWN_WORDS):
+        exponent, reflection = _keep(old.specular_exponent), _keep(old.reflection_factor)
+        if exponent.has_value:
+            out["roughness"] = 1.0 - math.sqrt(max(_numbers(exponent)[0], 0.0)) / 10.0
+        if reflection.has_value:
+            out["metallic"] = _numbers(reflection)[0]
+    return out | _opacity(old, creator)
+
+
+def _opacity(old: Any, creator: str) -> dict[str, Any]:
+    """The opacity of a material of Phong's or Lambert's kind: what is not transparent."""
+    colour, factor = _keep(old.transparency_color), _keep(old.transparency_factor)
+    share = _numbers(factor)[0] if factor.has_value else float(colour.has_value)
+    # Blender puts the colour of the surface where that of the transparency belongs.
+    tint = 1.0 if creator.startswith(OWN_WORDS) or not colour.has_value else float(np.mean(_numbers(colour)[:3]))
+    images = [_keep(place.texture) for place in (colour, factor)]
+    opacity = 1.0 - share * tint
+    # What cannot be seen at all was not meant: programs disagree on what these numbers mean.
+    opacity = opacity if 0.0 < opacity < 1.0 else 1.0
+    return {"opacity": opacity, "blended": opacity < 1.0 or any(image is not None for image in images)}
+
+
+def _numbers(place: Any) -> list[float]:
+    """The four numbers of a property of a material."""
+    value = _keep(place.value_vec4)
+    return [float(value.x), float(value.y), float(value.z), float(value.w)]
+
+
+def _texture_name(place: Any) -> str:
+    """The file of the image of a property of a material; empty if it has none."""
+    texture = _keep(place.texture)
+    return "" if texture is None else str(texture.relative_filename) or str(texture.filename) or str(texture.name)
+
+
+def _image(texture: Any, arrays: Arrays) -> dict[str, str]:
+    """The name of an image's file, and the array that holds it if it is inside the FBX file."""
+    content, key = bytes(texture.content or b""), f"image{int(texture.typed_id)}"
+    if content:
+        arrays[key] = np.frombuffer(content, np.uint8)
+    return {"name": str(texture.relative_filename) or str(texture.filename), "embedded": key if content else ""}
 
 
 def _clusters(skin: Any, mesh: int, arrays: Arrays) -> list[dict[str, Any]]:

@@ -50,6 +50,9 @@ FIRST_NUMBER = 1_000_000
 MIN_MOVE_METRES, MAX_STRAIGHT_TANGENT = 1e-6, 1e-2
 """How far a joint moves from its place on its parent, and how far off the parent's Y axis it counts as on it."""
 
+LOST_IMAGES = {"roughness_image": "roughness and metal", "occlusion_image": "occlusion"}
+"""By the field of a material: images that materials of Phong's kind do not have."""
+
 Y_FROM_Z = exp(np.array([-0.5 * np.pi, 0.0, 0.0]))
 """(4,) the rotation that takes the Z axis to the Y axis."""
 
@@ -74,6 +77,11 @@ def write_scene(clip: Clip, stream: BinaryIO, options: WriteOptions) -> list[str
     root = FbxRecord(name="", children=_top_records(scene, animation, name, fps))
     write_binary(FbxDocument(root=root, version=VERSION), stream)
     notes = describe_lost_joints(clip.skeleton, "FBX as written here has")
+    lost = {name for mesh in meshes if mesh.look for material in mesh.look.materials for name in material.images}
+    notes += [
+        f"FBX has no place for an image of {LOST_IMAGES[name]}: it is left out"
+        for name in sorted(lost & {*LOST_IMAGES})
+    ]
     if len(meshes) < len(clip.meshes):
         notes.append(f"{len(clip.meshes) - len(meshes)} meshes are for other joints or have no faces, and are left out")
     return notes
@@ -124,6 +132,8 @@ class _Scene:
     numbers: Iterator[int] = field(default_factory=lambda: count(FIRST_NUMBER))
     joints: list[int] = field(default_factory=list)
     """The number of each joint's node."""
+    textures: dict[bytes, int] = field(default_factory=dict)
+    """The number of each image's texture."""
     posed: list[tuple[int, Array]] = field(default_factory=list)
     """Nodes and their world matrices (4, 4) in the bind pose."""
 
@@ -170,7 +180,6 @@ class _Scene:
     def _add_bone(self, name: str, above: int, translation: Array, pre: Array) -> int:
         table = [
             _property("RotationActive", "bool", "", True),
-            _property("InheritType", "enum", "", SCALE_BY_MATRIX),
             _property("PreRotation", "Vector3D", "Vector", *pre),
             fbx_record("P", "Lcl Translation", "Lcl Translation", "", "A", *(float(value) for value in translation)),
         ]
@@ -251,11 +260,21 @@ class _Scene:
             )  # fmt: skip
 
     def _add_material(self, material: Material, above: int) -> None:
-        """Add a material, with its image inside the file."""
+        """Add a material, with its images inside the file."""
         number = self.add("Material", join_name(material.name, "Material"), "", _material(material), above)
-        if not material.image:
-            return
-        name = material.image_name or "image.png"
+        see_through = ["TransparentColor"] if material.blended or material.cutoff else []
+        for image, name, places in (
+            (material.image, material.image_name or "image.png", ["DiffuseColor", *see_through]),
+            (material.normal_image, "normals.png", ["NormalMap"]),
+            (material.emission_image, "emission.png", ["EmissiveColor"]),
+        ):
+            for place in places if image else ():
+                self.links.append(link(self._add_texture(image, name), number, place))
+
+    def _add_texture(self, image: bytes, name: str) -> int:
+        """Add an image and the texture that shows it; one that is there already is not repeated."""
+        if image in self.textures:
+            return self.textures[image]
         names = [fbx_record("FileName", name), fbx_record("RelativeFilename", name)]
         texture = self.add(
             "Texture", join_name(name, "Texture"), "",
@@ -263,13 +282,16 @@ class _Scene:
              fbx_record("TextureName", join_name(name, "Texture")),
              fbx_record("Media", join_name(name, "Video")), *names],
         )  # fmt: skip
+        # Without the path among its properties, Autodesk's library does not take the image out of the file.
+        path = fbx_record("Properties70", children=[fbx_record("P", "Path", "KString", "XRefUrl", "", name)])
         self.add(
             "Video", join_name(name, "Video"), "Clip",
-            [fbx_record("Type", "Clip"), fbx_record("UseMipMap", 0), fbx_record("Filename", name), names[1],
-             fbx_record("Content", material.image)],
+            [fbx_record("Type", "Clip"), path, fbx_record("UseMipMap", 0), fbx_record("Filename", name), names[1],
+             fbx_record("Content", image)],
             texture,
         )  # fmt: skip
-        self.links.append(link(texture, number, "DiffuseColor"))
+        self.textures[image] = texture
+        return texture
 
     def add_bind_pose(self) -> None:
         """Add the pose in which the meshes are bound to the joints."""
@@ -317,8 +339,13 @@ def _property(name: str, kind: str, label: str, *values: Any) -> FbxRecord:
 
 
 def _model(table: list[FbxRecord]) -> list[FbxRecord]:
+    """The records of a node. Without the index of its attribute, Autodesk's library takes it for empty."""
+    common = [
+        _property("DefaultAttributeIndex", "int", "Integer", 0),
+        _property("InheritType", "enum", "", SCALE_BY_MATRIX),
+    ]
     return [
-        fbx_record("Version", 232), fbx_record("Properties70", children=table), fbx_record("Shading", True),
+        fbx_record("Version", 232), fbx_record("Properties70", children=[*common, *table]), fbx_record("Shading", True),
         fbx_record("Culling", "CullingOff"),
     ]  # fmt: skip
 
@@ -364,10 +391,21 @@ def _layer(kind: str, mapping: str, reference: str, key: str, values: np.ndarray
 
 
 def _material(material: Material) -> list[FbxRecord]:
-    colour = fbx_record("P", "DiffuseColor", "Color", "", "A", *material.colour[:3])
+    """A material of Phong's kind. Metal and roughness are where Blender has them; the format has no other place."""
+    red, green, blue, opacity = material.colour
+    colours = (("DiffuseColor", (red, green, blue)), ("EmissiveColor", material.emission))
+    transparent = 1.0 - opacity
+    numbers = (
+        ("EmissiveFactor", float(any(material.emission))), ("TransparencyFactor", transparent), ("Opacity", opacity),
+        ("ShininessExponent", (10.0 * (1.0 - material.roughness)) ** 2), ("ReflectionFactor", material.metallic),
+    )  # fmt: skip
     return [
-        fbx_record("Version", 102), fbx_record("ShadingModel", "lambert"), fbx_record("MultiLayer", 0),
-        fbx_record("Properties70", children=[colour]),
+        fbx_record("Version", 102), fbx_record("ShadingModel", "phong"), fbx_record("MultiLayer", 0),
+        fbx_record("Properties70", children=[
+            *(fbx_record("P", name, "Color", "", "A", *map(float, colour)) for name, colour in colours),
+            fbx_record("P", "TransparentColor", "Color", "", "A", 1.0, 1.0, 1.0),
+            *(fbx_record("P", name, "Number", "", "A", float(value)) for name, value in numbers),
+        ]),
     ]  # fmt: skip
 
 

@@ -405,17 +405,18 @@ def _constant_scales(document: FbxDocument, table: ModelTable, nodes: set[int]) 
 def _change_lists(
     document: FbxDocument, name: str, fps: float, animation: Animation, removed: set[int]
 ) -> dict[str, FbxRecord]:
-    """The short sections of the file with the new animation: counts of objects, takes, and the frame rate."""
+    """The short sections of the file with the new animation: counts of objects, takes, what is shown, frame rate."""
     changed = {}
     definitions = document.top("Definitions")
     if definitions is not None:
         changed["Definitions"] = _with_counts(definitions, document, animation, removed)
     takes = document.top("Takes")
     if takes is not None:
-        others = [item for item in takes.children if item.name != "Take" or item.value(0) != name]
-        current = [item for item in others if item.name == "Current"]
-        rest = [item for item in others if item.name != "Current"]
-        changed["Takes"] = replace_children(takes, [*current, make_take(name, animation), *rest])
+        others = [item for item in takes.children if item.name == "Take" and item.value(0) != name]
+        changed["Takes"] = replace_children(takes, [fbx_record("Current", name), make_take(name, animation), *others])
+    documents = document.top("Documents")
+    if documents is not None:
+        changed["Documents"] = replace_children(documents, [_with_active(item, name) for item in documents.children])
     settings = document.top("GlobalSettings")
     table = None if settings is None else settings.child("Properties70")
     if settings is not None and table is not None:
@@ -423,6 +424,17 @@ def _change_lists(
             settings, [_with_rate(item, fps) if item is table else item for item in settings.children]
         )
     return changed
+
+
+def _with_active(item: FbxRecord, name: str) -> FbxRecord:
+    """A scene of the file that shows the animation of a name when it is opened."""
+    table = item.child("Properties70")
+    if item.name != "Document" or table is None:
+        return item
+    active = fbx_record("P", "ActiveAnimStackName", "KString", "", "", name)
+    entries = [entry for entry in table.children if entry.value(0) != active.value(0)]
+    shown = replace_children(table, [*entries, active])
+    return replace_children(item, [shown if below is table else below for below in item.children])
 
 
 def replace_children(item: FbxRecord, children: list[FbxRecord]) -> FbxRecord:

@@ -114,7 +114,11 @@ def _choose_character(nodes: GltfNodes, skins: list[Skin]) -> tuple[list[Skin], 
 
 
 def _group_skins(nodes: GltfNodes, skins: list[Skin]) -> list[list[Skin]]:
-    """Skins by character. Skins of one character share a joint, or a parent node of a joint (union-find)."""
+    """Skins by character (union-find).
+
+    Skins of one character share a joint, or a parent node of a joint, or hang one below the other, through nodes that
+    are no joints as well: some converters leave out of a skin what carries none of its vertices.
+    """
     group = list(range(len(skins)))
 
     def first(skin: int) -> int:
@@ -129,6 +133,11 @@ def _group_skins(nodes: GltfNodes, skins: list[Skin]) -> list[list[Skin]]:
             for near in (node, int(nodes.parents[node])):
                 if near >= 0:
                     group[first(i)] = first(owner.setdefault(near, i))
+    above = _nearest_ancestors(nodes, {node for skin in skins for node in skin.joints})
+    for i, skin in enumerate(skins):
+        for node in skin.joints:
+            if above[node] != NO_NODE:
+                group[first(i)] = first(owner[above[node]])
     characters: dict[int, list[Skin]] = {}
     for i, skin in enumerate(skins):
         characters.setdefault(first(i), []).append(skin)

@@ -88,6 +88,7 @@ def _material(document: Document, number: int) -> Material:
     emission = document.numbers(entry, "emissiveFactor", (0.0, 0.0, 0.0), "materials")
     red, green, blue, opacity = (float(np.clip(part, 0.0, 1.0)) for part in colour)
     image, name = _texture(document, surface, "baseColorTexture")
+    shining = _texture(document, entry, "emissiveTexture")[0]
     mode = entry.get("alphaMode", "OPAQUE")
     return Material(
         name=document.text(entry, "name"),
@@ -96,11 +97,16 @@ def _material(document: Document, number: int) -> Material:
         image_name=name,
         metallic=_share(surface, "metallicFactor", 1.0),
         roughness=_share(surface, "roughnessFactor", 1.0),
-        # An emission that an image limits is left out: without the image the whole surface would shine.
-        emission=(0.0, 0.0, 0.0) if "emissiveTexture" in entry else tuple(np.clip(emission, 0.0, 1.0).tolist()),
+        # An emission that an image limits is left out with it: the whole surface would shine.
+        emission=(0.0, 0.0, 0.0)
+        if "emissiveTexture" in entry and not shining
+        else tuple(np.clip(emission, 0.0, 1.0).tolist()),
+        emission_image=shining,
+        occlusion_image=_texture(document, entry, "occlusionTexture")[0],
         normal_image=_texture(document, entry, "normalTexture")[0],
         roughness_image=_texture(document, surface, "metallicRoughnessTexture")[0],
         cutoff=_share(entry, "alphaCutoff", 0.5) if mode == "MASK" else 0.0,
+        blended=mode == "BLEND",
         double_sided=entry.get("doubleSided", False) is True,
     )
 
@@ -135,5 +141,6 @@ def _image(document: Document, number: object) -> tuple[bytes, str]:
     if not data.startswith(IMAGE_STARTS) or len(data) > MAX_IMAGE_BYTES:
         return b"", ""
     ending = ".png" if data.startswith(IMAGE_STARTS[0]) else ".jpg"
-    stem = PurePosixPath(uri).stem or document.text(image, "name") or f"image{number}"
+    name = PurePosixPath(uri).stem or document.text(image, "name") or f"image{number}"
+    stem = name[: -len(PurePosixPath(name).suffix)] if name.lower().endswith((".png", ".jpg", ".jpeg")) else name
     return data, f"{stem}{ending}"

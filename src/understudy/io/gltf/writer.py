@@ -201,6 +201,7 @@ class Builder:
         self._rest = buffers[1:]
         self._data = bytearray(buffers[0] if buffers else b"")
         self._materials: dict[Material, int] = {}
+        self._textures: dict[bytes, int] = {}
 
     def _list(self, key: str) -> list[Any]:
         items: list[Any] = self.tree.setdefault(key, [])
@@ -257,19 +258,42 @@ class Builder:
             "metallicFactor": material.metallic,
             "roughnessFactor": material.roughness,
         }
-        if material.image:
-            self._data += bytes(-len(self._data) % 4)
-            view = {"buffer": 0, "byteOffset": len(self._data), "byteLength": len(material.image)}
-            self._data += material.image
-            self._list("bufferViews").append(view)
-            kind = "image/png" if material.image.startswith(b"\x89PNG") else "image/jpeg"
-            image = {"name": material.image_name, "mimeType": kind, "bufferView": len(self.tree["bufferViews"]) - 1}
-            self._list("images").append(image)
-            self._list("textures").append({"source": len(self.tree["images"]) - 1})
-            surface["baseColorTexture"] = {"index": len(self.tree["textures"]) - 1}
-        self._list("materials").append({"name": material.name, "pbrMetallicRoughness": surface})
+        entry: Json = {"name": material.name, "pbrMetallicRoughness": surface}
+        for table, key, image, title in (
+            (surface, "baseColorTexture", material.image, material.image_name),
+            (surface, "metallicRoughnessTexture", material.roughness_image, "roughness"),
+            (entry, "normalTexture", material.normal_image, "normals"),
+            (entry, "occlusionTexture", material.occlusion_image, "occlusion"),
+            (entry, "emissiveTexture", material.emission_image, "emission"),
+        ):
+            if image:
+                table[key] = {"index": self.texture(image, title)}
+        if any(material.emission):
+            entry["emissiveFactor"] = list(material.emission)
+        if material.blended or opacity < 1.0:
+            entry["alphaMode"] = "BLEND"
+        elif material.cutoff:
+            entry |= {"alphaMode": "MASK", "alphaCutoff": material.cutoff}
+        if material.double_sided:
+            entry["doubleSided"] = True
+        self._list("materials").append(entry)
         self._materials[material] = len(self.tree["materials"]) - 1
         return self._materials[material]
+
+    def texture(self, image: bytes, name: str) -> int:
+        """Store an image as a texture and return its number; one that is stored already is not repeated."""
+        if image in self._textures:
+            return self._textures[image]
+        self._data += bytes(-len(self._data) % 4)
+        view = {"buffer": 0, "byteOffset": len(self._data), "byteLength": len(image)}
+        self._data += image
+        self._list("bufferViews").append(view)
+        kind = "image/png" if image.startswith(b"\x89PNG") else "image/jpeg"
+        stored = {"name": name, "mimeType": kind, "bufferView": len(self.tree["bufferViews"]) - 1}
+        self._list("images").append(stored)
+        self._list("textures").append({"source": len(self.tree["images"]) - 1})
+        self._textures[image] = len(self.tree["textures"]) - 1
+        return self._textures[image]
 
     def write(self, stream: BinaryIO, *, text: bool) -> None:
         """Write the file with all buffers inside it: as text with base64, or as a binary container."""

@@ -372,6 +372,8 @@ def _add_look(mesh: Any, key: str, geometry: Any, arrays: Arrays) -> list[dict[s
         arrays[f"{key}_{name}_corners"] = places
     faces = np.zeros(len(counts), np.int64)
     materials = _materials(mesh.GetPrim(), faces, arrays)
+    for material in materials:
+        material["double_sided"] = bool(mesh.GetDoubleSidedAttr().Get())
     arrays[f"{key}_face_materials"] = faces
     return materials
 
@@ -392,36 +394,73 @@ def _materials(prim: Any, faces: np.ndarray, arrays: Arrays) -> list[dict[str, A
     return materials
 
 
+IMAGE_INPUTS = {
+    "image": "diffuseColor", "emission_image": "emissiveColor", "normal_image": "normal",
+    "roughness_image": "roughness", "occlusion_image": "occlusion",
+}  # fmt: skip
+"""By the field of a material: the input of a preview surface that its image is connected to."""
+
+
 def _material(material: Any, arrays: Arrays) -> dict[str, Any]:
-    """A material: its colour and the file of its image. An image inside a package is added to the arrays."""
-    sdf = import_module("pxr.Sdf")
-    out: dict[str, Any] = {"name": _title(material.GetPrim()), "colour": None, "image": "", "embedded": ""}
+    """A material as `read_look` expects it. Images inside a package are added to the arrays."""
+    out: dict[str, Any] = {"name": _title(material.GetPrim()), "images": {}}
     surface = material.ComputeSurfaceSource()[0]
-    for name in ("metallic", "roughness"):
-        share = surface.GetInput(name).Get() if surface and surface.GetInput(name) else None
-        if isinstance(share, float) and np.isfinite(share):
-            out[name] = share
-    colour = surface.GetInput("diffuseColor") if surface else None
-    if not colour:
+    if not surface:
         return out
-    source = colour.GetConnectedSources()[0]
-    file = None
-    if source:
-        image = source[0].source.GetPrim().GetAttribute("inputs:file")
-        file = image.Get() if image else None
-    elif colour.Get() is not None:
-        out["colour"] = [float(part) for part in colour.Get()]
-    if isinstance(file, sdf.AssetPath) and file.path:
-        package, mark, inner = str(file.resolvedPath).partition("[")
-        out["image"] = inner[:-1] if mark else str(file.path)
-        if mark and package.lower().endswith(".usdz") and Path(package).is_file():
-            with suppress(KeyError, OSError, zipfile.BadZipFile), zipfile.ZipFile(package) as archive:
-                out["embedded"] = f"image{len(arrays)}"
-                entry = archive.getinfo(inner[:-1])
+    for field, name in (
+        ("metallic", "metallic"), ("roughness", "roughness"), ("opacity", "opacity"), ("cutoff", "opacityThreshold"),
+    ):  # fmt: skip
+        share = surface.GetInput(name).Get() if surface.GetInput(name) else None
+        if isinstance(share, float) and np.isfinite(share):
+            out[field] = share
+    for field, name in (("colour", "diffuseColor"), ("emission", "emissiveColor")):
+        value = surface.GetInput(name).Get() if surface.GetInput(name) else None
+        if value is not None:
+            out[field] = [float(part) for part in value]
+    for field, name in IMAGE_INPUTS.items():
+        texture = _texture(surface, name)
+        if texture is None:
+            continue
+        out["images"][field] = _image_file(texture, arrays)
+        scale = texture.GetAttribute("inputs:scale").Get() if texture.GetAttribute("inputs:scale") else None
+        factors = [1.0] * 4 if scale is None else [float(part) for part in scale]
+        if field == "emission_image":
+            out["emission"] = factors[:3]
+        if field == "roughness_image":
+            out["roughness"] = factors[1]
+            out["metallic"] = factors[2] if _texture(surface, "metallic") else out.get("metallic", 0.0)
+    if _texture(surface, "opacity") is not None:
+        out["blended"] = not out.get("cutoff")
+    elif out.get("opacity", 1.0) < 1.0:
+        out["blended"] = True
+    return out
+
+
+def _texture(surface: Any, name: str) -> Any:
+    """The prim with the image that an input of a surface is connected to; None if it is not."""
+    put = surface.GetInput(name)
+    source = put.GetConnectedSources()[0] if put else None
+    return source[0].source.GetPrim() if source else None
+
+
+def _image_file(texture: Any, arrays: Arrays) -> dict[str, str]:
+    """The name of an image's file, and the array that holds it if it is inside a package."""
+    sdf = import_module("pxr.Sdf")
+    image = texture.GetAttribute("inputs:file")
+    file = image.Get() if image else None
+    out = {"name": "", "embedded": ""}
+    if not isinstance(file, sdf.AssetPath) or not file.path:
+        return out
+    package, mark, inner = str(file.resolvedPath).partition("[")
+    out["name"] = inner[:-1] if mark else str(file.path)
+    if mark and package.lower().endswith(".usdz") and Path(package).is_file():
+        key = f"image {file.resolvedPath}"
+        with suppress(KeyError, OSError, zipfile.BadZipFile), zipfile.ZipFile(package) as archive:
+            entry = archive.getinfo(inner[:-1])
+            if key not in arrays:
                 data = archive.read(entry) if entry.file_size <= MAX_IMAGE_BYTES else b""
-                arrays[out["embedded"]] = np.frombuffer(data, np.uint8)
-            if out["embedded"] not in arrays:
-                out["embedded"] = ""
+                arrays[key] = np.frombuffer(data, np.uint8)
+            out["embedded"] = key
     return out
 
 

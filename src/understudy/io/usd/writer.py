@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from dataclasses import replace
+from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -113,7 +115,7 @@ def _author(clip: Clip, path: Path, unit: float, up: str, *, packed: bool) -> li
         notes += _mesh(stage, mesh, i, clip.skeleton, unit, up)
         if mesh.look is not None:
             _paint(stage, mesh.look, i, up, path.parent if packed else None)
-    if not packed and any(material.image for mesh in meshes if mesh.look for material in mesh.look.materials):
+    if not packed and any(material.images for mesh in meshes if mesh.look for material in mesh.look.materials):
         notes.append("images are written into .usdz only; here their surfaces are plain")
     if clip.motion is not None:
         animation = _animation(stage, clip.motion, paths, unit, up)
@@ -268,6 +270,8 @@ def _paint(stage: Any, look: Look, number: int, up: str, folder: Path | None) ->
         kind = sdf.ValueTypeNames.TexCoord2fArray
         coordinates = geometry.PrimvarsAPI(prim).CreatePrimvar("st", kind, geometry.Tokens.faceVarying)
         coordinates.Set(vt.Vec2fArray.FromNumpy(look.uvs.reshape(-1, 2).astype(np.float32)))
+    if any(material.double_sided for material in look.materials):
+        prim.CreateDoubleSidedAttr(True)
     for i, material in enumerate(look.materials):
         surface = _material(stage, material, f"/Character/Materials/Mesh{number}_{i}", folder)
         binding = shade.MaterialBindingAPI.Apply(prim.GetPrim())
@@ -280,34 +284,69 @@ def _paint(stage: Any, look: Look, number: int, up: str, folder: Path | None) ->
 
 
 def _material(stage: Any, material: Material, path: str, folder: Path | None) -> Any:
-    """A preview surface of one colour or one image."""
+    """A preview surface; with its images if there is a folder to put them into."""
     shade, sdf, gf = (import_module(f"pxr.{part}") for part in ("UsdShade", "Sdf", "Gf"))
     prim = shade.Material.Define(stage, path)
     prim.GetPrim().SetDisplayName(material.name or "material")
     surface = shade.Shader.Define(stage, f"{path}/Surface")
     surface.CreateIdAttr("UsdPreviewSurface")
-    surface.CreateInput("roughness", sdf.ValueTypeNames.Float).Set(material.roughness)
-    surface.CreateInput("metallic", sdf.ValueTypeNames.Float).Set(material.metallic)
-    surface.CreateInput("opacity", sdf.ValueTypeNames.Float).Set(material.colour[3])
-    colour = surface.CreateInput("diffuseColor", sdf.ValueTypeNames.Color3f)
-    colour.Set(gf.Vec3f(*material.colour[:3]))
-    if material.image and folder is not None:
-        ending = ".png" if material.image.startswith(b"\x89PNG") else ".jpg"
-        name = f"{path.rpartition('/')[2]}{ending}"
-        (folder / name).write_bytes(material.image)
-        reader = shade.Shader.Define(stage, f"{path}/Coordinates")
-        reader.CreateIdAttr("UsdPrimvarReader_float2")
-        reader.CreateInput("varname", sdf.ValueTypeNames.String).Set("st")
-        texture = shade.Shader.Define(stage, f"{path}/Image")
-        texture.CreateIdAttr("UsdUVTexture")
-        texture.CreateInput("file", sdf.ValueTypeNames.Asset).Set(sdf.AssetPath(f"./{name}"))
-        texture.CreateInput("sourceColorSpace", sdf.ValueTypeNames.Token).Set("sRGB")
-        texture.CreateInput("st", sdf.ValueTypeNames.Float2).ConnectToSource(
-            reader.CreateOutput("result", sdf.ValueTypeNames.Float2)
-        )
-        colour.ConnectToSource(texture.CreateOutput("rgb", sdf.ValueTypeNames.Float3))
-    prim.CreateSurfaceOutput().ConnectToSource(surface.CreateOutput("surface", sdf.ValueTypeNames.Token))
+    kinds = sdf.ValueTypeNames
+    opacity, (red, green, blue) = material.colour[3], material.emission
+    for name, kind, value in (
+        ("diffuseColor", kinds.Color3f, gf.Vec3f(*material.colour[:3])), ("opacity", kinds.Float, opacity),
+        ("opacityThreshold", kinds.Float, material.cutoff), ("metallic", kinds.Float, material.metallic),
+        ("roughness", kinds.Float, material.roughness), ("emissiveColor", kinds.Color3f, gf.Vec3f(red, green, blue)),
+    ):  # fmt: skip
+        surface.CreateInput(name, kind).Set(value)
+    shown = {"diffuseColor": "rgb"} | ({"opacity": "a"} if material.blended or material.cutoff else {})
+    # An input is a number or an image, so that the number scales the image.
+    for title, image, scale, inputs in (
+        ("Image", material.image, (1.0, 1.0, 1.0, opacity), shown),
+        ("Roughness", material.roughness_image, (1.0, material.roughness, material.metallic, 1.0),
+         {"roughness": "g", "metallic": "b"}),
+        ("Emission", material.emission_image, (red, green, blue, 1.0), {"emissiveColor": "rgb"}),
+        ("Normals", material.normal_image, (2.0, 2.0, 2.0, 1.0), {"normal": "rgb"}),
+        ("Occlusion", material.occlusion_image, (1.0, 1.0, 1.0, 1.0), {"occlusion": "r"}),
+    ):  # fmt: skip
+        if not image or folder is None:
+            continue
+        file = _save_image(image, material.image_name if title == "Image" else "", folder)
+        texture = _texture(stage, f"{path}/{title}", file, raw=title not in ("Image", "Emission"))
+        texture.CreateInput("scale", kinds.Float4).Set(gf.Vec4f(*scale))
+        if title == "Normals":
+            texture.CreateInput("bias", kinds.Float4).Set(gf.Vec4f(-1.0, -1.0, -1.0, 0.0))
+        for name, channel in inputs.items():
+            kind = {"normal": kinds.Normal3f}.get(name, kinds.Color3f) if channel == "rgb" else kinds.Float
+            output = texture.CreateOutput(channel, kinds.Float3 if channel == "rgb" else kinds.Float)
+            surface.CreateInput(name, kind).ConnectToSource(output)
+    prim.CreateSurfaceOutput().ConnectToSource(surface.CreateOutput("surface", kinds.Token))
     return prim
+
+
+def _save_image(image: bytes, name: str, folder: Path) -> str:
+    """Put an image into a folder, by its own name where that is free; returns the name of its file."""
+    ending = ".png" if image.startswith(b"\x89PNG") else ".jpg"
+    name = name if re.fullmatch(r"[A-Za-z0-9_-]+\.(png|jpe?g)", name) else ""
+    if not name or ((folder / name).exists() and (folder / name).read_bytes() != image):
+        name = f"image_{sha256(image).hexdigest()[:16]}{ending}"
+    (folder / name).write_bytes(image)
+    return name
+
+
+def _texture(stage: Any, path: str, file: str, *, raw: bool) -> Any:
+    """A shader that looks up an image of the folder of the stage."""
+    shade, sdf = (import_module(f"pxr.{part}") for part in ("UsdShade", "Sdf"))
+    reader = shade.Shader.Define(stage, f"{path.rpartition('/')[0]}/Coordinates")
+    reader.CreateIdAttr("UsdPrimvarReader_float2")
+    reader.CreateInput("varname", sdf.ValueTypeNames.String).Set("st")
+    texture = shade.Shader.Define(stage, path)
+    texture.CreateIdAttr("UsdUVTexture")
+    texture.CreateInput("file", sdf.ValueTypeNames.Asset).Set(sdf.AssetPath(f"./{file}"))
+    texture.CreateInput("sourceColorSpace", sdf.ValueTypeNames.Token).Set("raw" if raw else "sRGB")
+    texture.CreateInput("st", sdf.ValueTypeNames.Float2).ConnectToSource(
+        reader.CreateOutput("result", sdf.ValueTypeNames.Float2)
+    )
+    return texture
 
 
 def _losses(clip: Clip) -> list[str]:
