@@ -90,7 +90,12 @@ def textured(path: Path, triangles: int) -> None:
     look = Look(uvs=uvs, materials=(image,), material_numbers=np.zeros(len(faces), int))
     weights = np.take_along_axis(dense, joints, axis=1)
     mesh = Mesh(
-        vertices=vertices, triangles=faces, joints=joints, weights=weights, joint_from_mesh=skin.joint_from_mesh, look=look
+        vertices=vertices,
+        triangles=faces,
+        joints=joints,
+        weights=weights,
+        joint_from_mesh=skin.joint_from_mesh,
+        look=look,
     )
     understudy.write(replace(Clip(skeleton=skeleton), meshes=(mesh,)), path)
 
@@ -127,16 +132,26 @@ def family(pid: int) -> set[int]:
     return members
 
 
-def processor_seconds() -> float:
-    """Processor seconds so far of this process and of all that it started and that still run."""
-    total = 0
-    for pid in family(os.getpid()):
+def processor_seconds() -> dict[str, float]:
+    """Processor seconds so far of the studio, of the page and of what draws, by name."""
+    seconds = dict.fromkeys(("server", "page", "drawing"), 0.0)
+    for pid in family(os.getpid()) - {os.getpid()}:
         try:
+            command = Path(f"/proc/{pid}/cmdline").read_text()
             fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         except OSError:
             continue
-        total += int(fields[11]) + int(fields[12])
-    return total / os.sysconf("SC_CLK_TCK")
+        kinds = {"app.cli": "server", "--type=gpu-process": "drawing", "chrom": "page"}
+        name = next((name for sign, name in kinds.items() if sign in command), None)
+        if name is not None:
+            seconds[name] += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return seconds
+
+
+def processor_figures(before: dict[str, float], what: str, count: float) -> dict[str, float]:
+    """Milliseconds of processor time since then for each of several things, by who spent them and in all."""
+    spent = {name: 1000.0 * (now - before[name]) / max(count, 1e-9) for name, now in processor_seconds().items()}
+    return {f"processor_ms_{what}": sum(spent.values())} | {f"  of which {name}": ms for name, ms in spent.items()}
 
 
 @contextmanager
@@ -161,17 +176,12 @@ def first_picture(page: Any, url: str, rounds: int) -> dict[str, float]:
     """Seconds until the first picture, and processor time; the page's script is in the browser's cache after the first."""
     page.goto(url)
     page.wait_for_function(SETTLED)
-    clock, used = [], []
+    clock, before = [], processor_seconds()
     for _ in range(rounds):
-        before = processor_seconds()
         page.reload(wait_until="commit")
         clock.append(page.evaluate(FIRST))
-        used.append(processor_seconds() - before)
-    return {
-        "first_picture_s": statistics.median(clock),
-        "first_picture_best_s": min(clock),
-        "first_picture_processor_s": statistics.median(used),
-    }
+    times = {"first_picture_s": statistics.median(clock), "first_picture_best_s": min(clock)}
+    return times | processor_figures(before, "first_picture", rounds)
 
 
 def playing(page: Any) -> dict[str, float]:
@@ -182,9 +192,9 @@ def playing(page: Any) -> dict[str, float]:
     page.wait_for_timeout(1000)
     before = processor_seconds()
     rate = page.evaluate(PLAYING, PLAYED_SECONDS)
-    used = processor_seconds() - before
+    used = processor_figures(before, "a_picture", rate * PLAYED_SECONDS)
     page.keyboard.press("Space")
-    return {"pictures_per_s": rate, "processor_ms_a_picture": 1000.0 * used / max(rate * PLAYED_SECONDS, 1e-9)}
+    return {"pictures_per_s": rate, **used}
 
 
 def dragging(page: Any) -> dict[str, float]:
@@ -202,11 +212,12 @@ def dragging(page: Any) -> dict[str, float]:
     for step in range(1, DRAG_STEPS + 1):
         page.mouse.move(at["x"] + 0.5 * step, at["y"] - 0.4 * step)
         page.wait_for_timeout(30)
-    lasted, used = time.perf_counter() - began, processor_seconds() - before
+    lasted = time.perf_counter() - began
     updates = page.evaluate("() => window.seen.size")
+    used = processor_figures(before, "an_update", updates)
     page.mouse.up()
     page.wait_for_function(SETTLED)
-    return {"updates_per_s": updates / lasted, "processor_ms_an_update": 1000.0 * used / max(updates, 1)}
+    return {"updates_per_s": updates / lasted, **used}
 
 
 def main() -> None:
@@ -222,7 +233,7 @@ def main() -> None:
     given = parser.parse_args()
     from playwright.sync_api import sync_playwright
 
-    figures: dict[str, float] = {"page_kb": page_bytes() / 1000.0}
+    figures: list[tuple[str, float]] = [("page_kb", page_bytes() / 1000.0)]
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
         folder = Path(name)
         understudy.write(samples.motion("walk", seconds=given.seconds).motion, folder / "walk.bvh")
@@ -233,15 +244,15 @@ def main() -> None:
         with studio(folder, "walk.bvh", target) as url:
             page = browser.new_page(viewport=SIZE)
             page.set_default_timeout(300_000)
-            figures |= first_picture(page, url, given.rounds)
-            figures |= playing(page)
+            figures += first_picture(page, url, given.rounds).items()
+            figures += playing(page).items()
             if given.picture:
                 page.screenshot(path=given.picture)
-            figures |= dragging(page)
+            figures += dragging(page).items()
             page.close()
         browser.close()
-    for name_, value in figures.items():
-        print(f"{name_:<28} {value:8.2f}")
+    for what, value in figures:
+        print(f"{what:<28} {value:8.2f}")
     if given.json:
         given.json.write_text(json.dumps(figures, indent=1))
 
