@@ -173,7 +173,7 @@ def studio(folder: Path, *files: str) -> Iterator[str]:
 
 
 def first_picture(page: Any, url: str, rounds: int) -> dict[str, float]:
-    """Seconds until the first picture, and processor time; the page's script is in the browser's cache after the first."""
+    """Seconds until the first picture, and processor time; the script of the page is in the cache of the browser."""
     page.goto(url)
     page.wait_for_function(SETTLED)
     clock, before = [], processor_seconds()

@@ -18,11 +18,11 @@ REMEDIES = {
     "balance": "contacts that pull the body aside may be wrong: delete them on the timeline",
     "contacts kept": "the result steps where or when the source does not: plants: fixed (Solving) keeps the source's "
     "places, plants: free lets a body of another size step where it can",
-    "goal reached": "what is missed is out of reach or against others: plants: free (Solving) lets the target step where "
-    "it can; shorten or delete a constraint on the timeline",
-    "joint limits": "what must be reached is too far, or the limits are narrow: the option limits (Solving) lifts them all",
-    "limb direction": "touch and clearance (Solving) tell whether hands that stay near the body, or limbs that stay out "
-    "of it, turn them; otherwise look at which bones correspond (Bones)",
+    "goal reached": "what is missed is out of reach or against others: plants: free (Solving) lets the target step "
+    "where it can; shorten or delete a constraint on the timeline",
+    "joint limits": "what must be reached is too far, or the limits are narrow: the option limits (Solving) lifts them",
+    "limb direction": "touch and clearance (Solving) tell whether hands that stay near the body, or limbs that stay "
+    "out of it, turn them; otherwise look at which bones correspond (Bones)",
     "physics": "the option balance (Solving) keeps the centre of pressure over the feet; torques and speeds over their "
     "limits come from movements too fast for the robot",
     "similarity": "look at which bones correspond, and pair the right ones (Bones)",

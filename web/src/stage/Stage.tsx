@@ -245,7 +245,8 @@ function watch(theatre: Theatre, canvas: HTMLCanvasElement): () => void {
       void state.value;
       theatre.takeMotions(neutral.value ?? motions, view.value.shown);
       const settled = [...motions.values()].every((motion) => motion.header.seq === null);
-      if (settled) theatre.arrange(view.value.layout);
+      // Side by side the neutral poses can be compared.
+      if (settled) theatre.arrange(neutral.value ? "side" : view.value.layout);
       if (theatre.present === framed || theatre.present === "") return;
       // The result comes behind the source: until all are there, what was kept is what is wanted.
       kept = framed === "" ? untracked(() => view.value.camera) : kept;

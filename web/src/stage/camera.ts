@@ -17,6 +17,8 @@ export class Camera {
   private side = 0;
   /** The share of the view's height that is free: tools lie over the top, and as much is left out at the bottom. */
   private free = 1;
+  /** The share of the view's height that is in the picture. */
+  shown = 1;
   private followed: Vector3 | null = null;
   private readonly shift = new Vector3();
 
@@ -101,6 +103,7 @@ export class Camera {
   resize(width: number, height: number, covered = 0): void {
     const whole = Math.max(height, 1) + covered;
     this.free = Math.max(height - covered, 1) / whole;
+    this.shown = Math.max(height, 1) / whole;
     this.lens.setViewOffset(Math.max(width, 1), whole, 0, 0, Math.max(width, 1), Math.max(height, 1));
   }
 

@@ -324,6 +324,7 @@ export class Theatre {
     this.drawing.renderer.setPixelRatio(Math.min(window.devicePixelRatio, 2));
     this.drawing.renderer.setSize(width, height, false);
     this.camera.resize(width, height, covered);
+    this.grips.resize(this.camera.shown);
     this.invalidate();
   }
 
