@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -162,14 +162,14 @@ def send_mutants(folder: Path, count: int, first: int = 0) -> Sent:
     messages = make_messages(empty_document())
     messages += [{"do": "open", "name": name, "as": "source"} for name in ODD_NAMES]
     sent = Sent()
-    with served(folder) as (session, port):
+    with served(folder) as (session, port), ExitStack() as connections:
 
         def connected() -> Any:
             plain = socket.create_connection(("127.0.0.1", port), timeout=REPLY_SECONDS)
             address, shown = f"ws://127.0.0.1:{port}/live", {"x-understudy-token": TOKEN}
             # On a busy machine the thread that answers pings may wait for long: only the server may give up.
             given = {"max_size": None, "compression": None, "ping_interval": None}
-            return connect(address, sock=plain, additional_headers=shown, **given)
+            return connections.enter_context(connect(address, sock=plain, additional_headers=shown, **given))
 
         def ask(text: str) -> None:
             connection.send(text)
@@ -209,5 +209,4 @@ def send_mutants(folder: Path, count: int, first: int = 0) -> Sent:
                 waited = time.monotonic() + REPLY_SECONDS
                 while session.publisher.solve_thread.busy and time.monotonic() < waited:
                     time.sleep(0.002)
-        connection.close()
     return sent
