@@ -85,3 +85,21 @@ def test_feet_stay_on_the_legs(data: Path, name: str, tmp_path: Path) -> None:
     assert gaps(plain.motion, RIGS[name]).max() < 0.002 * rest
     left = replace(plain.motion, offsets=None)
     assert gaps(left, RIGS[name]).max() > 0.05 * rest
+
+
+def test_a_rig_with_feet_apart_moves_another_with_its_feet(data: Path) -> None:
+    """The husky's paws play the fox's, it stands as it stands at rest, and the fox stays as narrow as it is."""
+    fox = understudy.read(data / "animals/m2m_fox-dog.glb").skeleton
+    found = retarget(data / "animals/quaternius_Husky.glb", data / "animals/m2m_fox-dog.glb")
+    alignment = found.prepared.plan.assignments[0].alignment if found.prepared.plan is not None else None
+    assert alignment is not None
+    pairs = {pair.source[0]: pair.target[0] for pair in alignment.correspondence.pairs}
+    assert pairs["IKBackLeg.L"] == "Back_Leg_Foot_L"
+    assert pairs["IKFrontLeg.R"] == "Front_Leg_Ankle_R"
+    assert alignment.neutral[0].origin == "rest pose"
+    pose, rest = fk(found.motion), fk(Motion(skeleton=fox, fps=1.0, root=np.zeros((1, 3)), rotations=fox.rest[None]))
+    for part in ("Back_Leg_Upper", "Front_Leg_Upper"):
+        widths = [np.linalg.norm(p[f"{part}_L"] - p[f"{part}_R"], axis=1) for p in (pose, rest)]
+        assert widths[0].max() < 1.3 * widths[1][0], part
+    feet = [joint for joint, name in enumerate(fox.names) if "_Foot_" in name]
+    assert pose.positions[:, feet, 1].min() > -0.02

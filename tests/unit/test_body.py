@@ -9,7 +9,7 @@ import pytest
 
 from understudy import samples
 from understudy.base.errors import SkeletonError
-from understudy.base.quaternion import angle_between, from_axis_angle, multiply, normalize, rotate
+from understudy.base.quaternion import angle_between, conjugate, from_axis_angle, multiply, normalize, rotate, unrotate
 from understudy.figure.kinematics import fk
 from understudy.figure.mass import centre_of_mass, masses
 from understudy.figure.measures import (
@@ -17,6 +17,7 @@ from understudy.figure.measures import (
     extent,
     facing,
     feet,
+    find_sole,
     hands,
     height,
     is_humanoid,
@@ -24,10 +25,11 @@ from understudy.figure.measures import (
     mirror,
     partners,
     rest_pose_kind,
+    sole_points,
 )
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.roles import mirrored, roles, side, words
-from understudy.figure.skeleton import Skeleton
+from understudy.figure.skeleton import Point, Skeleton
 
 
 @pytest.mark.parametrize(
@@ -217,3 +219,58 @@ def test_a_body_without_sides_has_no_mirror_image() -> None:
     chain = Skeleton(names=("a", "b", "c"), parents=[-1, 0, 1], offsets=[[0, 0, 0], [1, 0, 0], [1, 1, 0]])
     with pytest.raises(SkeletonError, match="No joint has a partner"):
         mirror(rest_motion(chain))
+
+
+SOLE = np.array([[0.03, -0.04, 0.12], [-0.03, -0.04, 0.12], [0.03, -0.04, -0.05], [-0.03, -0.04, -0.05]])
+"""(4, 3) metres from the ankle: the corners of a sole that points along Z."""
+
+
+def with_soles(corners: np.ndarray, tilt: np.ndarray, *, stands: bool = True) -> Skeleton:
+    """The adult with corners (N, 3) of soles instead of toes, in frames that are turned (4,) from level ones."""
+    adult = samples.character("adult")
+    toes = np.any([adult.below(adult.index[f"{which}ToeBase"]) for which in ("Left", "Right")], axis=0)
+    body, _ = adult.pruned(np.flatnonzero(~toes))
+    rest, ends = body.rest.copy(), [end for end in body.ends if not end.joint.endswith("Foot")]
+    for name in (name for name in body.names if name.endswith("Foot")):
+        joint = body.index[name]
+        above = body.rest_world[1][body.parents[joint]]
+        rest[joint] = multiply(conjugate(above), tilt)
+        ends += [Point(name=f"{name}{n}", joint=name, offset=unrotate(tilt, at)) for n, at in enumerate(corners)]
+    if not stands:
+        rest[body.index["LeftUpLeg"]] = rest[body.index["RightUpLeg"]] = from_axis_angle([1.0, 0.0, 0.0], -2.0)
+    return replace(body, rest=rest, ends=tuple(ends))
+
+
+@pytest.mark.parametrize("stands", [True, False])
+@pytest.mark.parametrize("corners", [SOLE, SOLE[[0, 2]] * [0.0, 1.0, 1.0]], ids=["four corners", "heel and toe"])
+def test_a_sole_shows_up_and_forward_in_any_pose(corners: np.ndarray, stands: bool) -> None:
+    tilt = normalize(np.array([0.7, 0.3, -0.5, 0.2]))
+    body = with_soles(corners, tilt, stands=stands)
+    for which in ("Left", "Right"):
+        sole = find_sole(body, body.index[f"{which}Foot"])
+        assert sole is not None
+        assert sole.along is not None
+        assert len(sole.points) == len(corners)
+        np.testing.assert_allclose(rotate(tilt, sole.up), [0.0, 1.0, 0.0], atol=1e-9)
+        np.testing.assert_allclose(np.abs(rotate(tilt, sole.along)), [0.0, 0.0, 1.0], atol=1e-9)
+        np.testing.assert_allclose(list(sole.heights.values()), 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "corners",
+    [SOLE + np.array([0.0, 0.0, 0.2]), SOLE * [1.0, -1.0, 1.0], SOLE * [[1.0, 0.5, 1.0], *np.ones((3, 3))]],
+    ids=["all ahead", "above", "crooked"],
+)  # fmt: skip
+def test_ends_that_are_no_sole(corners: np.ndarray) -> None:
+    body = with_soles(corners, np.array([1.0, 0.0, 0.0, 0.0]))
+    assert find_sole(body, body.index["LeftFoot"]) is None
+    assert sole_points(body, body.index["LeftFoot"]) == []
+
+
+def test_a_sole_that_does_not_lie_level_where_the_body_stands_is_none() -> None:
+    body = with_soles(SOLE, np.array([1.0, 0.0, 0.0, 0.0]))
+    foot = body.index["LeftFoot"]
+    rest = body.rest.copy()
+    rest[foot] = multiply(rest[foot], from_axis_angle([1.0, 0.0, 0.0], 0.3))
+    assert find_sole(body, foot) is not None
+    assert find_sole(replace(body, rest=rest), foot) is None

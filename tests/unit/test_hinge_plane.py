@@ -156,6 +156,19 @@ def test_a_constant_plane_gives_a_constant_twist() -> None:
     assert degrees_off(motion, result).max() < 1e-5
 
 
+@pytest.mark.parametrize("bend", [-1.0, -0.2, 0.0, 0.2, 1.0])
+@pytest.mark.parametrize("plane", [0.0, 40.0, 150.0])
+def test_a_straight_arm_is_not_twisted(bend: float, plane: float) -> None:
+    """An elbow that bends by a degree, either way and in any plane, shows no plane: the upper arm keeps its own."""
+    bends = np.radians(bend * (1.0 + 0.1 * np.sin(np.linspace(0.0, 9.0, FRAMES))))
+    motion = waving(body(), bend=bends, plane=np.full(FRAMES, np.radians(plane)))
+    result, _ = carried(motion, body(elbow=-Y))
+    for side in ("Left", "Right"):
+        upper = [fk(m).rotations[:, m.skeleton.joint(f"{side}Arm")] for m in (motion, result)]
+        assert np.degrees(angle_between(*upper)).max() < 60.0
+    assert degrees_off(motion, result).max() < 1.2 * abs(bend) + 1e-5
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_no_frame_jumps_more_than_the_source(seed: int) -> None:
     """A noisy, nearly straight elbow whose plane is anywhere: no bone turns faster than the source's by 3 degrees."""

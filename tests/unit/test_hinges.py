@@ -167,6 +167,17 @@ def test_groups_follow_pairs_and_parts() -> None:
     assert hinge_groups(whole) == {1: (1, 2, 3), 4: (4, 5), 6: (6, 7, 8), 9: (9,)}
 
 
+@pytest.mark.parametrize("angle", [0.0, 0.7, -1.2])
+def test_groups_do_not_depend_on_the_zero_of_the_motors(angle: float) -> None:
+    """A shoulder whose first and third motors are in line at some angle of the second, as in many robots."""
+    rest = identity(4)
+    rest[2] = from_axis_angle(X, angle)
+    target = chain([Y, X, Y], [(-1.0, 1.0)] * 3, rest)
+    source = Skeleton(names=("a", "b"), parents=np.array([-1, 0]), offsets=np.ones((2, 3)))
+    pairs = (Pair(source=("a",), target=("root",)), Pair(source=("b",), target=target.names[1:]))
+    assert hinge_groups(Correspondence(source=source, target=target, pairs=pairs)) == {1: (1, 2, 3)}
+
+
 def test_long_rows_are_split_into_threes() -> None:
     target = chain([Z, Y, X] * 2 + [Z], [(-1.0, 1.0)] * 7)
     source = Skeleton(names=("a", "b"), parents=np.array([-1, 0]), offsets=np.ones((2, 3)))

@@ -504,6 +504,8 @@ def _fixed_part(tree: PairTree, pair: Pair) -> str:
         return "all"
     if tree.level and tree.are_human and pair in tree.trunk:
         return "all"
+    if not tree.are_human and _is_girdle(tree, pair):
+        return "all"
     correspondence = tree.correspondence
     role = _role(correspondence.source, pair.source[0])
     if role != _role(correspondence.target, pair.target[0]):
@@ -512,6 +514,18 @@ def _fixed_part(tree: PairTree, pair: Pair) -> str:
         # Where a collar bone or shoulder blade begins differs from rig to rig: each body keeps its own shoulders.
         return "all"
     return {"head": "all", "foot": "heading", "toe": "heading"}.get(role, "") if tree.level else ""
+
+
+def _is_girdle(tree: PairTree, pair: Pair) -> bool:
+    """Whether a pair leads from the trunk to the first bones of two limbs, as collar bones and halves of a pelvis do.
+
+    Where such a bone begins differs from rig to rig, and so does where it points: it shows no pose.
+    """
+    below = tree.children[pair]
+    if not tree.is_sided(pair) or len(below) != 1 or tree.limbs[tree.limb_of[pair]][0] is not pair:
+        return False
+    bodies = ((tree.correspondence.source, below[0].source[0]), (tree.correspondence.target, below[0].target[0]))
+    return all(_role(skeleton, bone) in ("upper_leg", "upper_arm") for skeleton, bone in bodies)
 
 
 def _role(skeleton: Skeleton, bone: str) -> str:

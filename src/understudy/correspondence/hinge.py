@@ -99,14 +99,16 @@ def hinge_groups(correspondence: Correspondence) -> dict[int, tuple[int, ...]]:
         group = groups.get(first.get(parent, -1), ())
         part = stem(target.names[joint])
         is_named = bool(label(target.names[joint]))
-        related = bool(group) and (
-            all(chains[joint] == chains[j] for j in group)
-            or (is_named and all(part == stem(target.names[j]) for j in group))
-            or (joint, group[-1]) in compounds
+        is_one_pair = bool(group) and all(chains[joint] == chains[j] for j in group)
+        related = is_one_pair or (
+            bool(group)
+            and ((is_named and all(part == stem(target.names[j]) for j in group)) or (joint, group[-1]) in compounds)
         )
+        # In one pair only axes next to each other must differ, which they do in every pose: in many shoulders the first
+        # and the third are parallel at zero angles, and the one between takes them apart.
         crossing = not any(
             abs(float(a @ b)) > MIN_PARALLEL_COSINE
-            for j in group
+            for j in (group[-1:] if is_one_pair else group)
             for a in _world_axes(target, j)
             for b in _world_axes(target, joint)
         )
@@ -283,6 +285,10 @@ PLANE_SECONDS = 0.3
 
 USUAL_PLANE_WEIGHT = 0.05
 """Weight of the mean plane of the whole motion beside that of the frames around."""
+
+
+REFERENCE_PLANE_SINE = np.sin(np.radians(0.3))
+"""Sine of a bend whose plane counts as much as that of the reference pose in a limb that is straight throughout."""
 
 
 @record
@@ -512,11 +518,12 @@ def _plane_twist(bend: Bend, goal: Array, limits: Array, fps: float) -> Array:
     plane = planes[:, branch]
     # A joint bent backwards is in the same plane: doubled angles do not tell the two apart.
     doubled = plane**2 / np.maximum(across, 1e-12)
-    around = USUAL_PLANE_WEIGHT * doubled.mean() + 1e-9
+    unclear = 1.0 - float(smooth_step(across.mean() / CLEAR_BEND_SINE))
+    around = USUAL_PLANE_WEIGHT * doubled.mean() + unclear * REFERENCE_PLANE_SINE + 1e-9
     around = around + gaussian_smoothed(doubled.real, PLANE_SECONDS * fps)
     around = around + 1j * gaussian_smoothed(doubled.imag, PLANE_SECONDS * fps)
     usual = 0.5 * np.unwrap(np.angle(around))
-    if np.sum(plane * np.exp(-1j * usual)).real < 0.0:
+    if np.mean(plane * np.exp(-1j * usual)).real < -CLEAR_BEND_SINE:
         usual += np.pi
     usual -= 2.0 * np.pi * np.round(usual.mean() / (2.0 * np.pi))
     off = np.angle(plane * np.exp(-1j * usual))

@@ -17,7 +17,7 @@ from understudy.correspondence.neutral_pose import pose_skeleton, stands_at_rest
 from understudy.correspondence.pairs import Correspondence, is_ancestor
 from understudy.figure.contacts import Contact, Floor, contact_points, leg_ratio
 from understudy.figure.kinematics import Pose, fk
-from understudy.figure.measures import UP, facing, feet, is_humanoid, leg_length, partners, sole_points
+from understudy.figure.measures import UP, facing, feet, find_sole, is_humanoid, leg_length, partners
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.roles import roles, words
 from understudy.figure.skeleton import Point, Skeleton
@@ -143,15 +143,20 @@ class Soles:
         return [point for point in points if abs(self.sole_position(point) - nearest) < MAX_BESIDE_SHARE]
 
     def sole_heights(self, points: list[Point]) -> Array | None:
-        """(P,) metres above the floor of points of one flat sole in the rest pose.
+        """(P,) metres above the floor of points of one flat sole while it is level.
 
-        None unless all points are parts of a sole, as a robot's are, and lie level.
+        None unless all points are parts of a sole, as a robot's are.
         """
         skeleton = self.pose.skeleton
+        for side in ("left", "right"):
+            foot = roles(skeleton).get(f"{side}_foot")
+            sole = None if foot is None else find_sole(skeleton, foot)
+            if sole is not None and all(point.name in sole.heights for point in points):
+                heights = np.array([sole.heights[point.name] for point in points])
+                return heights - heights.min()
+        # A file may name the points of a sole that has toes.
         positions = pose_skeleton(skeleton, skeleton.rest).points(points)[0]
-        feet_joints = (roles(skeleton).get(f"{side}_foot") for side in ("left", "right"))
-        soles = {point.name for joint in feet_joints if joint is not None for point in sole_points(skeleton, joint)}
-        named = all(point.name in soles or "sole" in words(point.name) for point in points)
+        named = all("sole" in words(point.name) for point in points)
         level = float(np.ptp(positions[:, 1])) < 0.1 * leg_length(skeleton)
         return positions[:, 1] - positions[:, 1].min() if named and level and stands_at_rest(skeleton) else None
 

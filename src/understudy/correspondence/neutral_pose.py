@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dataclasses import field, replace
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 
@@ -38,7 +39,7 @@ from understudy.base.quaternion import (
 from understudy.base.records import cached, median, record
 from understudy.figure.kinematics import Pose, fk, pose_of
 from understudy.figure.main_bones import main_bones
-from understudy.figure.measures import UP, facing, is_humanoid, leg_length, rest_pose_fits, rest_pose_kind
+from understudy.figure.measures import UP, facing, find_sole, is_humanoid, leg_length, rest_pose_fits, rest_pose_kind
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.roles import roles
 from understudy.figure.skeleton import JointKind, Skeleton
@@ -95,6 +96,9 @@ MAX_SLOPE_RADIANS = np.radians(70.0)
 SETTLING_SECONDS = 0.2
 """Seconds that weight the speed of a foot against its height when searching for frames in which it stands."""
 
+MIN_HEADING_COSINE = 0.7
+"""Cosine between the longer side of a sole and the way that the body faces from which the sole leads there."""
+
 STANDING_SHARE = 0.1
 """Share of the frames, those in which a foot is lowest and slowest, that show how it stands."""
 
@@ -114,6 +118,11 @@ believed. No bone shows where a face or a palm looks, and a capture may look asi
 
 MIN_REPORTED_RADIANS = np.radians(20.0)
 """Angle between rest pose and constructed pose above which a part is mentioned."""
+
+UNKNOWN_STANCE = (
+    "its rest pose does not stand, so that it is taken to stand as it does on average in its motion "
+    "(--source-reference or --target-reference names a frame in which it stands)"
+)
 
 MIN_HANGING_WEIGHT = 0.05
 """Weight of a frame in which an arm is raised, against 1 for one in which it hangs, to measure how the collar bone is
@@ -142,7 +151,9 @@ class NeutralPose:
         return f"<NeutralPose of {len(self.local)} joints from the {self.origin}>"
 
     def notes(self) -> list[str]:
-        """Parts of a standing rest pose that differ from what the motion shows, in a sentence."""
+        """Parts of a standing rest pose that differ from what the motion shows, or that nothing shows a stance."""
+        if self.origin == "motion" and self.upright and not self.level:
+            return [UNKNOWN_STANCE]
         parts = [
             f"{part} by {np.degrees(radians):.0f}"
             for part, radians in sorted(self.differences.items(), key=lambda item: -item[1])
@@ -600,9 +611,13 @@ class _Human:
         """
         ups: dict[int, Array] = {}
         bones: dict[int, Array] = {}
+        known: dict[int, Array] = {}
         for side in ("left", "right"):
             foot, toe, joint = (self.joints.get(f"{side}_{name}") for name in ("foot", "toe", part))
             if foot is None or joint is None:
+                continue
+            if joint == foot and (on_sole := self._rotations_on_sole(foot)):
+                known |= on_sole
                 continue
             frames = self._standing_frames([foot] if toe is None else [foot, toe])
             shown = unrotate(self.pose.rotations[frames, joint], UP).mean(axis=0)
@@ -615,7 +630,6 @@ class _Human:
             bone = self._bone(joint) if joint != foot or toe is None else self.line(f"{side}_foot", f"{side}_toe")
             bones[joint] = unit(unrotate(self.base[joint], FORWARD) if bone is None else self.seen(joint, bone))
         slopes = {joint: float(np.arcsin(np.clip(-ups[joint] @ bones[joint], -1.0, 1.0))) for joint in ups}
-        known: dict[int, Array] = {}
         for joint, up in ups.items():
             if abs(slopes[joint]) > MAX_SLOPE_RADIANS:
                 bones[joint] = unrotate(self.base[joint], FORWARD)
@@ -623,6 +637,29 @@ class _Human:
                 excess = slopes[joint] - min(*slopes.values(), self._max_flat_slope(joint, bones[joint]))
                 up = rotate(from_axis_angle(unit(cross(up, bones[joint])), excess), up)
             known[joint] = _orient(up, bones[joint], UP, FORWARD)
+        return known
+
+    def _rotations_on_sole(self, foot: int) -> dict[int, Array]:
+        """World rotations of the motors of a foot that stands on a flat sole, ahead and with level hinges."""
+        skeleton, sole = self.motion.skeleton, find_sole(self.motion.skeleton, foot)
+        if sole is None or sole.along is None:
+            return {}
+        ahead = self.seen(sole.joint, cross(unit(self.hip_line), UP))
+        along = sole.along * np.sign(ahead @ sole.along)
+        if float(along @ unit(ahead)) < MIN_HEADING_COSINE:
+            return {}
+        known = {sole.joint: _orient(sole.up, along, UP, FORWARD)}
+        chain = skeleton.chain(sole.joint)
+        for below, joint in pairwise(reversed(chain[chain.index(foot) :])):
+            # The hinge below is at the angle at which the one above is as level as it can be.
+            rest, axis = skeleton.rest[below], skeleton.axes[below, 0]
+            upper = unrotate(rest, skeleton.axes[joint, 0])
+            level = unrotate(known[below], cross(rotate(known[below], axis), UP))
+            level = level * np.sign(
+                level @ self.seen(below, rotate(self.pose.rotations[:, joint], skeleton.axes[joint, 0]))
+            )
+            angle = np.arctan2(axis @ cross(level, upper), level @ upper - (level @ axis) * (upper @ axis))
+            known[joint] = multiply(known[below], conjugate(multiply(rest, from_axis_angle(axis, angle))))
         return known
 
     def _max_flat_slope(self, joint: int, bone: Array) -> float:

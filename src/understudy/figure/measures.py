@@ -53,10 +53,12 @@ def _arms_unlike_legs(skeleton: Skeleton, joint_of: dict[str, int]) -> bool:
 
 
 def _stands_on_all_fours(skeleton: Skeleton, joint_of: dict[str, int]) -> bool:
-    """Whether the rest pose is that of a quadruped: it stands on its legs, at right angles to its trunk."""
+    """Whether the rest pose is that of a quadruped: it stands on its legs, and its trunk is level or across them."""
     trunk, legs = _rest_trunk(skeleton, joint_of), _rest_legs(skeleton, joint_of)
     leg = legs.sum(axis=0)
-    level = abs(float(trunk @ leg)) < 0.5 * np.linalg.norm(trunk) * np.linalg.norm(leg)
+    # The upper part of a hind leg may slant, from the hip back to the hock.
+    across = abs(float(trunk @ leg)) < 0.5 * np.linalg.norm(trunk) * np.linalg.norm(leg)
+    level = across or abs(float(trunk[1])) < 0.5 * np.linalg.norm(trunk)
     stands = bool(np.all(legs[:, 1] < -0.8 * np.linalg.norm(legs, axis=1)))
     hips, shoulders = _rest_sides(skeleton, joint_of)
     straight = float(hips @ shoulders) >= 0.5 * np.linalg.norm(hips) * np.linalg.norm(shoulders)
@@ -152,28 +154,76 @@ MIN_SOLE_POINTS = 2
 """Points of a foot, before and behind its ankle, that show its sole."""
 
 MAX_SOLE_SLOPE = 0.1
-"""Height of a flat sole in lengths of it."""
+"""Height of a flat sole in lengths of it, and the width of points that lie in a row."""
+
+MAX_SOLE_WIDTH = 0.9
+"""Width of a sole in lengths of it up to which its longer side shows where it leads."""
 
 
-def sole_points(skeleton: Skeleton, ankle: int) -> list[Point]:
-    """The points of a flat sole: the ends of a foot without toes, if they lie below, before and behind its ankle."""
+@record
+class Sole:
+    """The flat sole of a foot without toes, as the points of the foot alone show it: in any pose."""
+
+    joint: int
+    """The joint that carries it."""
+    points: tuple[Point, ...]
+    up: Array
+    """(3,) unit normal, towards the ankle, in the frame of the joint."""
+    along: Array | None
+    """(3,) unit direction of its longer side, forwards or backwards, in that frame; None for a square."""
+    heights: dict[str, float]
+    """By the names of the points: metres above the lowest of them while the sole is level."""
+
+
+@lru_cache(maxsize=128)
+def find_sole(skeleton: Skeleton, ankle: int) -> Sole | None:
+    """The flat sole of a foot: the ends of a foot without toes, if they lie below, before and behind its ankle.
+
+    A rest pose that stands must stand on it.
+    """
     while len(skeleton.children[ankle]) == 1 and skeleton.kinds[skeleton.children[ankle][0]] is JointKind.HINGE:
         ankle = skeleton.children[ankle][0]
     below, toes = skeleton.children[ankle], {roles(skeleton).get(f"{which}_toe") for which in ("left", "right")}
     if any(skeleton.children[j] or j in toes for j in below):
-        return []
+        return None
     points = [end for end in skeleton.ends if end.joint == skeleton.names[ankle]]
     points += [skeleton.point(skeleton.names[j]) for j in below]
     if len(points) < MIN_SOLE_POINTS:
-        return []
-    joints, offsets = locate(skeleton, points)
-    positions, rotations = skeleton.rest_world
-    places = positions[joints] + rotate(rotations[joints], offsets) - positions[ankle]
-    level = places[:, [0, 2]]
-    longest = np.linalg.svd(level - level.mean(axis=0), full_matrices=False)[2][0]
-    along = level @ longest
-    is_flat = float(np.ptp(places[:, 1])) < MAX_SOLE_SLOPE * float(np.ptp(along))
-    return points if is_flat and places[:, 1].max() < 0.0 and along.min() < 0.0 < along.max() else []
+        return None
+    places = np.array([*(end.offset for end in points[: len(points) - len(below)]), *skeleton.offsets[list(below)]])
+    middle = places.mean(axis=0)
+    _, sizes, axes = np.linalg.svd(places - middle)
+    lengths = np.ptp((places - middle) @ axes.T, axis=0)
+    if sizes[0] < 1e-9:
+        return None
+    in_row = lengths[1] < MAX_SOLE_SLOPE * lengths[0]
+    normal = middle - (middle @ axes[0]) * axes[0] if in_row else axes[2]
+    if np.linalg.norm(normal) < 1e-9 or (not in_row and lengths[2] >= MAX_SOLE_SLOPE * lengths[0]):
+        return None
+    up = -normal / np.linalg.norm(normal) * np.sign(normal @ middle)
+    along = places @ axes[0]
+    if (places @ up).max() >= 0.0 or not along.min() < 0.0 < along.max():
+        return None
+    heights = rotate(skeleton.rest_world[1][ankle], places)[:, 1]
+    if rest_pose_kind(skeleton) != "no pose" and not (
+        float(np.ptp(heights)) < MAX_SOLE_SLOPE * lengths[0] and heights.max() < 0.0
+    ):
+        return None
+    is_long = in_row or lengths[1] < MAX_SOLE_WIDTH * lengths[0]
+    levels = places @ up - (places @ up).min()
+    return Sole(
+        joint=ankle,
+        points=tuple(points),
+        up=up,
+        along=axes[0] if is_long else None,
+        heights={point.name: float(level) for point, level in zip(points, levels, strict=True)},
+    )
+
+
+def sole_points(skeleton: Skeleton, ankle: int) -> list[Point]:
+    """The points of the flat sole of a foot; none if it has no such sole."""
+    sole = find_sole(skeleton, ankle)
+    return [] if sole is None else list(sole.points)
 
 
 def hands(skeleton: Skeleton) -> tuple[Point, ...]:

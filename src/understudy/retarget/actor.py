@@ -262,8 +262,9 @@ def _make_actor(
     assert motion is not None
     target_clip = None if target_clip is None else _with_roles(target_clip, target_motion)
     target_motion = None if target_motion is None else _with_roles(Clip.of(target_motion), target_motion).motion
-    if find_waist(motion.skeleton):
-        motion = change_parents(motion, attach(motion.skeleton))
+    body = motion.skeleton
+    if find_waist(body) or (target_clip is not None and attach(body) is not body):
+        motion = change_parents(motion, attach(body))
     motion, feet_notes = _with_feet_turned_back(motion)
     source_motion, start, trim_notes = _trim(motion, reading, spec.source)
     notes = [*_file_notes(clip, spec.source), *trim_notes, *(f"{spec.source}: {note}" for note in feet_notes)]

@@ -132,14 +132,15 @@ def remedies_of(passes: tuple[Level, ...]) -> list[tuple[Level, ...]]:
     """The levels to solve next, one tuple after the other, while limbs cannot meet a constraint.
 
     First the last level alone is stiffer. Then the whole body is solved again with more weight on what is unmet, first
-    with wider keys. Root and trunk never get a key at every frame: what limbs cannot meet then is reported.
+    with wider keys, in a few steps: more of them pulled the whole body out of its way and met no more. Root and trunk
+    never get a key at every frame: what limbs cannot meet then is reported.
     """
     limbs = tuple(level for level in passes if level.limbs)
     if not limbs or passes[0].limbs:
         return []
     last = replace(limbs[-1], stiffness=STIFFER_FACTOR * limbs[-1].stiffness, steps=MAX_REMEDY_STEPS)
     longer = tuple(replace(level, steps=MAX_REMEDY_STEPS) for level in limbs)
-    whole = with_doubled_rate(passes[0])
+    whole = replace(with_doubled_rate(passes[0]), steps=MAX_RETRY_STEPS)
     # Wider keys let hips that a straight leg holds up sink as a whole, instead of following every frame.
     wide = replace(whole, spacing=2.0 * whole.spacing)
     return [(last,), (wide, *longer), (whole, *longer)]
@@ -295,6 +296,8 @@ class Attempt:
     worst: Array = field(default_factory=lambda: np.zeros(0))
     """(C,) the worst violation of each constraint."""
     unmet: frozenset[int] = frozenset()
+    excess: float = np.inf
+    """The sum of all violations beyond their tolerances, in tolerances."""
 
 
 @record
@@ -365,19 +368,24 @@ class Spacetime(Solver):
             last = replace(passes[-1], stiffness=LIMBLESS_STIFFNESS, limbs=False, smoothing=0.0)
             passes = (*(level for level in passes if not level.limbs), *((last,) if passes[-1].limbs else ()))
         working_set = select_working_set(problem, bodies, LAYOUT_MARGINS * self.margin)
-        state = State(problem, working_set)
-        best = self._solve_levels(state, passes, budget, watch)
+        remedies = remedies_of(passes)
+        solver, state = self, State(problem, working_set)
+        best = self._solve_levels(state, passes, remedies[:1], budget, watch)
         if best.unmet and self.trunk_spacing and not budget.spent:
             # What a slow trunk cannot meet may hold with a faster one.
-            other = State(problem, working_set)
-            result = replace(self, trunk_spacing=None)._solve_levels(other, passes, budget, watch)
+            faster, other = replace(self, trunk_spacing=None), State(problem, working_set)
+            result = faster._solve_levels(other, passes, remedies[:1], budget, watch)
             if len(result.unmet) < len(best.unmet) and self._is_worth(problem, result, best):
-                best, state = result, other
+                best, solver, state = result, faster, other
+        if best.unmet and remedies[1:] and not budget.spent:
+            result = solver._solve_levels(state, remedies[1], remedies[2:], budget, watch)
+            if result.excess < best.excess:
+                best = result
         for first, denser in self._denser(state, passes, working_set):
             # What a wide band cannot meet may hold with denser keys [Gleicher98, sec. 3.6, step 5].
             if not best.unmet or budget.spent:
                 break
-            result = self._solve_levels(first, denser, budget, watch)
+            result = self._solve_levels(first, denser, remedies_of(denser), budget, watch)
             if result.unmet < best.unmet and self._is_worth(problem, result, best):
                 best = result
         return best.bodies, budget.steps, best.evaluation
@@ -405,14 +413,20 @@ class Spacetime(Solver):
             yield State(state.problem, working_set), (replace(passes[0], spacing=0.5 * passes[0].spacing), *limbs)
 
     def _solve_levels(
-        self, state: State, passes: tuple[Level, ...], budget: Budget, watch: ProgressCallback
+        self,
+        state: State,
+        passes: tuple[Level, ...],
+        remedies: Sequence[tuple[Level, ...]],
+        budget: Budget,
+        watch: ProgressCallback,
     ) -> Attempt:
         """Solve levels, then remedies while limbs cannot meet a constraint: the best of these attempts."""
-        problem, remedies = state.problem, iter(remedies_of(passes))
+        problem, further = state.problem, iter(remedies)
+        state.bodies = state.whole_bodies
         limbs = tuple(level for level in passes if level.limbs)
         tolerance = np.array([constraint.tolerance for constraint in problem.constraints])
         is_hard = np.array([not constraint.soft for constraint in problem.constraints])
-        best, best_excess = Attempt(bodies=state.bodies), np.inf
+        best = Attempt(bodies=state.bodies)
         for attempt in range(MAX_ATTEMPTS):
             for number, level in enumerate(passes):
                 keys_are = f"every {1000 * level.spacing:.0f} ms" if level.spacing else "at every frame"
@@ -422,12 +436,11 @@ class Spacetime(Solver):
             worst = np.array([violation.max(initial=0.0) for violation in evaluation.violation])
             violated = newly_violated(problem, state.working_set, worst, self.margin)
             excess = float(sum(max(worst[i] / tolerance[i] - 1.0, 0.0) for i in {*state.holding, *violated}))
-            if excess < best_excess:
+            if excess < best.excess:
                 all_unmet = frozenset(np.flatnonzero(is_hard & (worst > tolerance)).tolist())
-                best_excess = excess
-                best = Attempt(bodies=state.bodies, evaluation=evaluation, worst=worst, unmet=all_unmet)
+                best = Attempt(bodies=state.bodies, evaluation=evaluation, worst=worst, unmet=all_unmet, excess=excess)
             unmet = [i for i in state.holding if worst[i] > tolerance[i]]
-            remedy = next(remedies, None) if unmet else None
+            remedy = next(further, None) if unmet else None
             state.urgency[unmet] *= URGENT_FACTOR
             if budget.spent or not (violated or remedy):
                 break
