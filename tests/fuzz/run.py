@@ -1,5 +1,7 @@
 """Read many mutants of every format in processes of bounded memory: `python tests/fuzz/run.py --count 100000`.
 
+With `--messages` mutated messages are sent to a studio instead, over its websocket.
+
 A mutant that raises anything but an error of ours, takes too long or needs too much memory is a finding. It is kept in
 `tests/fuzz/cases`, where `test_fuzz.py` reads it from then on, unless it is made of a file of others:
 `--seed FILE --format .fbx` (`.text.fbx` if the file is text).
@@ -32,10 +34,13 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="the number of the first mutant")
     parser.add_argument("--format", default="", help="only this suffix, such as .bvh")
     parser.add_argument("--seed", type=Path, help="mutants of this file, instead of one that is made here")
+    parser.add_argument("--messages", action="store_true", help="mutated messages to a studio instead of files")
     parser.add_argument("--block", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.seed is not None and not options.format:
         parser.error("--seed needs --format")
+    if options.messages:
+        return send_messages(options.count, options.first)
     if options.block:
         return read_block(options.format, options.count, options.first, options.seed)
     with tempfile.TemporaryDirectory() as folder:
@@ -60,6 +65,24 @@ def main() -> int:
                 print(f"{suffix} {first}-{first + count}: " + "\n  ".join(last or [f"status {result.returncode}"]))
         print(f"{suffix}: {each} mutants", flush=True)
     print(f"{each * len(suffixes)} mutants, {findings} blocks with findings")
+    return int(findings > 0)
+
+
+def send_messages(count: int, first: int) -> int:
+    """Send mutated messages, block by block to a new studio; returns 1 if there are findings."""
+    from messages import send_mutants
+
+    findings = replies = done = disconnects = 0
+    for start in range(first, first + count, BLOCK):
+        with tempfile.TemporaryDirectory() as folder:
+            os.environ["XDG_STATE_HOME"] = str(Path(folder) / "state")
+            sent = send_mutants(Path(folder), min(BLOCK, first + count - start), start)
+        for fault in sent.faults:
+            print(fault, flush=True)
+        findings, replies, done = findings + len(sent.faults), replies + sent.replies, done + sent.done
+        disconnects += sent.disconnects
+        print(f"{start - first + BLOCK} sent, {findings} findings", flush=True)
+    print(f"{count} messages, {replies} replies, {done} done, {disconnects} disconnects, {findings} findings")
     return int(findings > 0)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from collections.abc import Callable
@@ -513,3 +514,14 @@ def test_wrong_spacings_are_refused(spacing: object) -> None:
         OptionError, match=r"Expected a key spacing: auto, all, seconds from 0\.001 to 10000, or frames at 30"
     ):
         parse_spacing(spacing)
+
+
+def test_a_name_that_is_no_text_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
+    odd = os.fsdecode(b"caf\xe9.bvh")
+    recipe = Recipe(actors=(ActorSpec(source=odd),))
+    with pytest.raises(
+        FileError, match=r"cannot hold a name that is not UTF-8: source = \"caf\\udce9\.bvh\""
+    ) as raised:
+        write_recipe(recipe, tmp_path / "a.toml")
+    assert raised.value.hint == "rename that file"
+    assert not (tmp_path / "a.toml").exists()

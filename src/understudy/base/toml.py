@@ -15,7 +15,7 @@ import numpy as np
 
 from understudy.base.errors import FileError
 from understudy.base.fields import default_of, required, settable
-from understudy.base.files import open_to_read
+from understudy.base.files import open_to_read, open_to_write
 
 _HEADER = re.compile(r"^\s*(\[\[?)\s*([A-Za-z_][\w.-]*)\s*\]\]?\s*(?:#.*)?$")
 
@@ -55,6 +55,22 @@ def read_toml(path: str | Path, *, hint: str = "") -> tuple[dict[str, Any], dict
     except ValueError as error:
         # An integer with thousands of digits.
         raise FileError(str(path), None, f"not valid TOML: {str(error).partition(';')[0]}", hint=hint) from None
+
+
+def write_toml(path: str | Path, text: str) -> None:
+    """Write a TOML file; an old file is replaced when the new one is complete.
+
+    A name of a file that is not UTF-8 is refused: TOML has no way to write it.
+    """
+    try:
+        data = text.encode()
+    except UnicodeEncodeError as error:
+        line = text[: error.start].rpartition("\n")[2] + text[error.start :].partition("\n")[0]
+        shown = line.strip().encode("utf-8", "backslashreplace").decode()[:80]
+        problem = f"cannot hold a name that is not UTF-8: {shown}"
+        raise FileError(str(path), None, problem, hint="rename that file") from None
+    with open_to_write(path) as stream:
+        stream.write(data)
 
 
 def _refuse_depth(text: str, name: str) -> None:

@@ -10,8 +10,7 @@ import numpy as np
 
 from understudy.base.errors import FileError, UnderstudyError, nearest_names
 from understudy.base.fields import FieldError, convert, unknown_key
-from understudy.base.files import open_to_write
-from understudy.base.toml import COMMENT_COLUMNS, Place, comment, entry, line_of, read_toml, value_text
+from understudy.base.toml import COMMENT_COLUMNS, Place, comment, entry, line_of, read_toml, value_text, write_toml
 from understudy.correspondence.pairs import Correspondence, CorrespondenceError, Pair, PointPair, same_structure
 from understudy.figure.skeleton import Skeleton
 
@@ -39,8 +38,7 @@ def write_map(correspondence: Correspondence, path: str | Path, source_name: str
         source_name: The name of the source in the comments, such as its file.
         target_name: The name of the target.
     """
-    with open_to_write(path) as stream:
-        stream.write(map_text(correspondence, source_name, target_name).encode())
+    write_toml(path, map_text(correspondence, source_name, target_name))
 
 
 def map_text(correspondence: Correspondence, source_name: str = "", target_name: str = "") -> str:

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.base.fields import default_of, names_of, notes_of, required, settable
-from understudy.base.files import open_to_write
-from understudy.base.toml import changed, comment, entry, example_entry, value_text
+from understudy.base.toml import changed, comment, entry, example_entry, value_text, write_toml
 from understudy.constraints import Constraint, kinds
 from understudy.figure.contacts import Contact, Detection
 from understudy.retarget.actor import SAMPLE, ActorSpec, Reading
@@ -36,8 +35,7 @@ EXAMPLE_VALUES = {
 
 def write_recipe(recipe: Recipe, path: str | Path) -> None:
     """Write a recipe; an old file is replaced when the new one is complete."""
-    with open_to_write(path) as stream:
-        stream.write(recipe_text(recipe).encode())
+    write_toml(path, recipe_text(recipe))
 
 
 def recipe_text(recipe: Recipe) -> str:

@@ -205,7 +205,7 @@ def solve_quickly(
     # Constraints that cannot be met are left out of the levels that move limbs.
     limits = broken_limits(problem)
     soft = tuple(i for i, constraint in enumerate(problem.constraints) if constraint.soft)
-    holding = (*(i for i in active if worst[i] <= limits[i]), *soft)
+    holding = (*(i for i in active if worst[i] <= limits[i] and i not in set(soft)), *soft)
     bodies = moved
     for level in levels(solver.spacing, problem.actors[0].motion.fps)[1:]:
         bodies = solver.solve_limbs(problem, bodies, holding, replace(level, steps=MAX_LIMB_STEPS))
@@ -222,7 +222,9 @@ def _solve_band_limited(
         warm_start = None
     margin = LAYOUT_MARGINS * ACTIVE_MARGIN
     working_set = warm_start.active if warm_start else select_working_set(problem, problem.bodies, margin)
-    active = tuple(i for i in working_set if not problem.constraints[i].soft)
+    # Soft constraints of a priority below zero shape only the levels that move limbs, as in the finished solve.
+    constraints = problem.constraints
+    active = tuple(i for i in working_set if not constraints[i].soft or constraints[i].priority >= 0)
     frames = sampled_frames(problem, level.rate, active)
     sample = ProblemAtFrames(
         problem=problem,

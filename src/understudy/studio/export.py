@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.base.errors import OptionError, nearest_names
-from understudy.base.files import open_to_write
-from understudy.base.toml import comment, entry
+from understudy.base.toml import comment, entry, write_toml
 from understudy.figure.motion import Motion, rest_motion
 from understudy.io import formats, write
 from understudy.io.clip import format_of
@@ -188,7 +187,6 @@ def save(document: Document, base: Path, path: Path) -> None:
         for pair in document["pairs"]:
             lines += ["", "[[pair]]"]
             lines += [line for key, value in pair.items() if value is not None for line in entry(key, value)]
-        with open_to_write(map_path) as stream:
-            stream.write(("\n".join(lines) + "\n").encode())
+        write_toml(map_path, "\n".join(lines) + "\n")
         recipe = replace(recipe, actors=(replace(recipe.actors[0], map=map_path.name), *recipe.actors[1:]))
     write_recipe(recipe, path)

@@ -24,6 +24,7 @@ from understudy.samples import Prop
 from understudy.studio.props import PROP, carry_props, prop_message
 from understudy.studio.scene import Message, ShownBody, SolveResult, Table, empty_result, find_standing, shown_frames
 from understudy.studio.tracks import make_tracks, standing_points
+from understudy.studio.wording import REMEDIES, page_hint
 
 LOWEST_IS_WORST = ("margin",)
 """Curves whose lowest value is the worst."""
@@ -51,28 +52,6 @@ def quality_table(
         "measurements": [_measurement_table(measurement, motion, frames) for measurement in report.ranked],
         "faults": list(report.failures),
     }
-
-
-REMEDIES = {
-    "standing": "paint the contact that is missing over the foot's row of the timeline, or stretch one that is short",
-    "path jerk": "more frames between keys smooth a jerk that is everywhere (Solving, spacing: 8f); one that comes "
-    "with every step comes from contacts: shorten or delete wrong ones on the timeline",
-    "pops": "look at the contacts that begin or end there on the timeline: a wrong or too early one tears the body to "
-    "its place; plants: none (Solving) tells whether contacts cause it",
-    "self-penetration": "the target is wider than the source: add the constraint `apart` (Inspector)",
-    "foot skate": "hold those feet: paint the contact that is missing on the timeline, or choose plants: free or fixed "
-    "(Solving)",
-    "smoothness": "more frames between keys smooth it (Solving, spacing: 8f), or short contacts pull at it",
-    "floor": "closer keys keep feet nearer to the floor (Solving, spacing: 2f); switch it off there if none is meant",
-    "balance": "contacts that pull the body aside may be wrong: delete them on the timeline",
-}
-"""What to do in the page, by the title of a metric: hints of the metrics name options of the command line."""
-
-
-def page_hint(sentence: str) -> str:
-    """A sentence of advice, `TITLE: WHAT TO DO`, in words of the page."""
-    title, _, rest = sentence.partition(": ")
-    return f"{title}: {REMEDIES[title]}" if rest and title in REMEDIES else sentence
 
 
 def _measurement_table(measurement: Measurement, motion: Motion, frames: np.ndarray) -> dict[str, Any]:

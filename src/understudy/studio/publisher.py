@@ -17,6 +17,7 @@ from understudy.studio.document import is_ready
 from understudy.studio.messages import Arrays, error_table, json_text, pack
 from understudy.studio.scene import EMPTY_SCENE, Message, SolveResult, empty_result
 from understudy.studio.solve_thread import Request, SolveStoppedError, SolveThread
+from understudy.studio.wording import page_words
 from understudy.studio.workshop import DocumentSolver
 
 MAX_QUEUED_BYTES = 256 << 20
@@ -179,6 +180,7 @@ class Publisher:
         return False
 
     def _set_scene(self, scene: dict[str, Any]) -> None:
+        scene = {**scene, "notes": [page_words(note) for note in scene["notes"]]}
         if scene != self.scene:
             self.scene = scene
             self.on_scene_change()

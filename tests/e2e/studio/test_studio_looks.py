@@ -46,6 +46,24 @@ def test_nothing_overlaps_is_cut_small_or_faint(desk: Any, width: int, height: i
     assert not faults, "\n".join(faults)
 
 
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (800, 600)])
+def test_tools_hide_nothing_of_a_body_that_fits(desk: Any, width: int, height: int) -> None:
+    desk.page.set_viewport_size({"width": 1440, "height": 900})
+    desk.sample("walk", "source")
+    desk.sample("giant", "target")
+    desk.page.set_viewport_size({"width": width, "height": height})
+    desk.page.wait_for_timeout(500)
+    desk.at("fit").click()
+    desk.page.wait_for_timeout(500)
+    tools = desk.page.locator(".stage .tools").bounding_box()
+    stage = desk.at("stage").bounding_box()
+    for joint in ("Head", "LeftFoot", "RightFoot"):
+        at = desk.value(f"screen('result', '{joint}')")
+        assert tools["y"] + tools["height"] < at["y"] < stage["y"] + stage["height"], joint
+        assert stage["x"] < at["x"] < stage["x"] + stage["width"], joint
+    desk.picture(f"fit_{width}")
+
+
 def test_faults_of_looks_are_found(desk: Any) -> None:
     desk.page.evaluate(SPOIL)
     found = desk.page.evaluate(LOOKS)

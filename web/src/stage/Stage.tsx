@@ -120,7 +120,7 @@ function Legend({ bodies }: { bodies: Body[] }) {
             </span>
           </li>
         ))}
-      {view.value.plants && (result.value?.tracks.some((track) => track.place) ?? false) && (
+      {view.value.plants && !neutral.value && (result.value?.tracks.some((track) => track.place) ?? false) && (
         <li>
           <span class="cone" />
           <span class="name">held place (outline: not now)</span>
@@ -205,19 +205,32 @@ function open(canvas: HTMLCanvasElement): () => void {
     return () => undefined;
   }
   stage.now = theatre;
-  const endings = [watch(theatre), pointer(canvas, theatre, hover), resized(canvas, theatre)];
+  const endings = [watch(theatre, canvas), pointer(canvas, theatre, hover), resized(canvas, theatre)];
   bind(theatre);
   return () => endings.forEach((end) => end());
 }
 
+/** The share of the stage's height that what lies over its top may take from the view at most. */
+const MOST_COVERED = 0.45;
+
+/** Fit the view into the canvas, below what lies over its top. */
+function measure(canvas: HTMLCanvasElement, theatre: Theatre): void {
+  const { top, height } = canvas.getBoundingClientRect();
+  const over = [...(canvas.parentElement?.querySelectorAll(".tools, .posing") ?? [])];
+  const covered = Math.max(0, ...over.map((element) => element.getBoundingClientRect().bottom - top));
+  theatre.resize(canvas.clientWidth, canvas.clientHeight, Math.min(covered, MOST_COVERED * height));
+}
+
 function resized(canvas: HTMLCanvasElement, theatre: Theatre): () => void {
-  const observer = new ResizeObserver(() => theatre.resize(canvas.clientWidth, canvas.clientHeight));
+  const observer = new ResizeObserver(() => measure(canvas, theatre));
   observer.observe(canvas);
+  const tools = canvas.parentElement?.querySelector(".tools");
+  if (tools) observer.observe(tools);
   return () => observer.disconnect();
 }
 
 /** Tell the theatre what changed; each effect draws at most once a frame. */
-function watch(theatre: Theatre): () => void {
+function watch(theatre: Theatre, canvas: HTMLCanvasElement): () => void {
   let framed = "";
   let kept: View["camera"] = null;
   let posed = false;
@@ -232,7 +245,8 @@ function watch(theatre: Theatre): () => void {
       void state.value;
       theatre.takeMotions(neutral.value ?? motions, view.value.shown);
       const settled = [...motions.values()].every((motion) => motion.header.seq === null);
-      if (settled) theatre.arrange(view.value.layout);
+      // Side by side the neutral poses can be compared.
+      if (settled) theatre.arrange(neutral.value ? "side" : view.value.layout);
       if (theatre.present === framed || theatre.present === "") return;
       // The result comes behind the source: until all are there, what was kept is what is wanted.
       kept = framed === "" ? untracked(() => view.value.camera) : kept;
@@ -243,7 +257,11 @@ function watch(theatre: Theatre): () => void {
     }),
     effect(() => {
       const posing = neutral.value !== null;
-      if (posing !== posed) window.requestAnimationFrame(() => theatre.fit(posing ? 0 : undefined));
+      if (posing !== posed)
+        window.requestAnimationFrame(() => {
+          measure(canvas, theatre);
+          theatre.fit(posing ? 0 : undefined);
+        });
       posed = posing;
     }),
     effect(() => theatre.takeResult(result.value)),

@@ -15,6 +15,10 @@ export class Camera {
   readonly lens = new PerspectiveCamera(38, 1, 0.02, 400);
   readonly controls: OrbitControls;
   private side = 0;
+  /** The share of the view's height that is free: tools lie over the top, and as much is left out at the bottom. */
+  private free = 1;
+  /** The share of the view's height that is in the picture. */
+  shown = 1;
   private followed: Vector3 | null = null;
   private readonly shift = new Vector3();
 
@@ -54,8 +58,8 @@ export class Camera {
 
   /** How far away all corners of a box are seen. */
   private distance(box: Box3, centre: Vector3): number {
-    const upright = Math.tan((this.lens.fov * Math.PI) / 360) * 0.9;
-    const level = upright * this.lens.aspect;
+    const half = Math.tan((this.lens.fov * Math.PI) / 360) * 0.9;
+    const [upright, level] = [half * this.free, half * this.lens.aspect];
     const right = new Vector3().setFromMatrixColumn(this.lens.matrixWorld, 0);
     const up = new Vector3().setFromMatrixColumn(this.lens.matrixWorld, 1);
     const back = new Vector3().setFromMatrixColumn(this.lens.matrixWorld, 2);
@@ -92,9 +96,15 @@ export class Camera {
     }
   }
 
-  resize(width: number, height: number): void {
-    this.lens.aspect = width / Math.max(height, 1);
-    this.lens.updateProjectionMatrix();
+  /** Take the size of the canvas in pixels, of which the upper `covered` lie under tools.
+   *
+   * What is looked at is in the middle of the rest: the picture is the upper part of a view that is as much higher.
+   */
+  resize(width: number, height: number, covered = 0): void {
+    const whole = Math.max(height, 1) + covered;
+    this.free = Math.max(height - covered, 1) / whole;
+    this.shown = Math.max(height, 1) / whole;
+    this.lens.setViewOffset(Math.max(width, 1), whole, 0, 0, Math.max(width, 1), Math.max(height, 1));
   }
 
   /** Where the camera is and looks, from the place that it goes along with if there is one. */

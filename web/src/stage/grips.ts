@@ -31,6 +31,9 @@ export interface Dragging {
   nudging(): boolean;
 }
 
+/** Of arrows and rings; 1 is what the controls begin with. */
+const SIZE = 0.75;
+
 export class Grips {
   readonly group = new Group();
   readonly controls: TransformControls;
@@ -54,7 +57,7 @@ export class Grips {
     private readonly dragging: Dragging,
   ) {
     this.controls = new TransformControls(camera.lens, canvas);
-    this.controls.setSize(0.75);
+    this.resize(1);
     this.controls.addEventListener("change", changed);
     this.controls.addEventListener("dragging-changed", (event) => {
       camera.controls.enabled = !event.value;
@@ -71,6 +74,11 @@ export class Grips {
   /** Whether the pointer is on an arrow, so that a click is none of the stage's. */
   get hovered(): boolean {
     return this.controls.dragging || this.controls.axis !== null;
+  }
+
+  /** Keep arrows and rings as large as they are where only a share of the view's height is in the picture. */
+  resize(shown: number): void {
+    this.controls.setSize(SIZE * shown);
   }
 
   paint(colour: string): void {

@@ -320,10 +320,11 @@ export class Theatre {
     return this.figures.flatMap(({ body, motion }) => (motion ? [`${body.which}/${body.label}`] : [])).join();
   }
 
-  resize(width: number, height: number): void {
+  resize(width: number, height: number, covered: number): void {
     this.drawing.renderer.setPixelRatio(Math.min(window.devicePixelRatio, 2));
     this.drawing.renderer.setSize(width, height, false);
-    this.camera.resize(width, height);
+    this.camera.resize(width, height, covered);
+    this.grips.resize(this.camera.shown);
     this.invalidate();
   }
 
