@@ -17,7 +17,7 @@ from understudy.correspondence.neutral_pose import pose_skeleton, stands_at_rest
 from understudy.correspondence.pairs import Correspondence, is_ancestor
 from understudy.figure.contacts import Contact, Floor, contact_points, leg_ratio
 from understudy.figure.kinematics import Pose, fk
-from understudy.figure.measures import UP, facing, feet, find_sole, is_humanoid, leg_length, partners
+from understudy.figure.measures import UP, Sole, facing, feet, find_sole, is_humanoid, leg_length, partners
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.roles import roles, words
 from understudy.figure.skeleton import Point, Skeleton
@@ -68,7 +68,8 @@ class Soles:
             standing_points=[],
             # A body with its own stance stands on the same points there; the transferred motion may keep a paw lifted.
             # A human stands flat in its neutral pose; the motion of another may hardly show how its feet stand.
-            is_level=alignment.stance or (alignment.tree.are_human and all(pose.level for pose in alignment.neutral)),
+            is_level=alignment.stance
+            or (alignment.tree.are_human and all(pose.level for pose in alignment.neutral) and not soles_of(skeleton)),
         )
         reference = still if motion is None or (soles.is_level and which == "target") else motion
         animal = which == "target" and not is_humanoid(skeleton)
@@ -152,10 +153,8 @@ class Soles:
         None unless all points are parts of a sole, as a robot's are.
         """
         skeleton = self.pose.skeleton
-        for side in ("left", "right"):
-            foot = roles(skeleton).get(f"{side}_foot")
-            sole = None if foot is None else find_sole(skeleton, foot)
-            if sole is not None and all(point.name in sole.heights for point in points):
+        for sole in soles_of(skeleton):
+            if all(point.name in sole.heights for point in points):
                 heights = np.array([sole.heights[point.name] for point in points])
                 return heights - heights.min()
         # A file may name the points of a sole that has toes.
@@ -192,6 +191,13 @@ class Soles:
         if not self.standing_points:
             return 0.0
         return float(self.pose.positions[0, hips, 1].mean() - self.pose.points(self.standing_points)[0, :, 1].mean())
+
+
+def soles_of(skeleton: Skeleton) -> list[Sole]:
+    """The flat soles of a body's feet, such as a robot's."""
+    feet_joints = (roles(skeleton).get(f"{side}_foot") for side in ("left", "right"))
+    found = [find_sole(skeleton, joint) for joint in feet_joints if joint is not None]
+    return [sole for sole in found if sole is not None]
 
 
 @record

@@ -132,15 +132,14 @@ def remedies_of(passes: tuple[Level, ...]) -> list[tuple[Level, ...]]:
     """The levels to solve next, one tuple after the other, while limbs cannot meet a constraint.
 
     First the last level alone is stiffer. Then the whole body is solved again with more weight on what is unmet, first
-    with wider keys, in a few steps: more of them pulled the whole body out of its way and met no more. Root and trunk
-    never get a key at every frame: what limbs cannot meet then is reported.
+    with wider keys. Root and trunk never get a key at every frame: what limbs cannot meet then is reported.
     """
     limbs = tuple(level for level in passes if level.limbs)
     if not limbs or passes[0].limbs:
         return []
     last = replace(limbs[-1], stiffness=STIFFER_FACTOR * limbs[-1].stiffness, steps=MAX_REMEDY_STEPS)
     longer = tuple(replace(level, steps=MAX_REMEDY_STEPS) for level in limbs)
-    whole = replace(with_doubled_rate(passes[0]), steps=MAX_RETRY_STEPS)
+    whole = with_doubled_rate(passes[0])
     # Wider keys let hips that a straight leg holds up sink as a whole, instead of following every frame.
     wide = replace(whole, spacing=2.0 * whole.spacing)
     return [(last,), (wide, *longer), (whole, *longer)]
@@ -203,6 +202,9 @@ UNFINISHED_LEGS, UNFINISHED_RADIANS = 0.015, 0.05
 
 VISIBLE_LEGS, VISIBLE_RADIANS = 0.01, 0.05
 """A viewer overlooks a smaller miss of a constraint sooner than a jump of the hips."""
+
+SLIGHT_TOLERANCES = 2.0
+"""A constraint that is missed by less than so many times its tolerance is slightly missed."""
 
 MAX_LATE_LIMIT_RADIANS = 0.005
 """The largest violation of a joint limit outside the working set that is left to the last level."""
@@ -300,6 +302,10 @@ class Attempt:
     """The sum of all violations beyond their tolerances, in tolerances."""
 
 
+def excess_of(attempt: Attempt) -> float:
+    return attempt.excess
+
+
 @record
 class LevelResult:
     """The result of a level."""
@@ -371,16 +377,19 @@ class Spacetime(Solver):
         remedies = remedies_of(passes)
         solver, state = self, State(problem, working_set)
         best = self._solve_levels(state, passes, remedies[:1], budget, watch)
+        # What is slightly missed is not worth the same effort.
+        is_slight = self._is_slight(problem, best)
+        if best.unmet and not is_slight and remedies[1:] and not budget.spent:
+            best = min(best, self._solve_levels(state, remedies[1], remedies[2:], budget, watch), key=excess_of)
         if best.unmet and self.trunk_spacing and not budget.spent:
             # What a slow trunk cannot meet may hold with a faster one.
             faster, other = replace(self, trunk_spacing=None), State(problem, working_set)
-            result = faster._solve_levels(other, passes, remedies[:1], budget, watch)
+            result = faster._solve_levels(other, passes, remedies[:1] if is_slight else remedies, budget, watch)
             if len(result.unmet) < len(best.unmet) and self._is_worth(problem, result, best):
                 best, solver, state = result, faster, other
-        if best.unmet and remedies[1:] and not budget.spent:
-            result = solver._solve_levels(state, remedies[1], remedies[2:], budget, watch)
-            if result.excess < best.excess:
-                best = result
+        if best.unmet and is_slight and remedies[1:] and not budget.spent:
+            few = [(replace(whole, steps=MAX_RETRY_STEPS), *limbs) for whole, *limbs in remedies[1:]]
+            best = min(best, solver._solve_levels(state, few[0], few[1:], budget, watch), key=excess_of)
         for first, denser in self._denser(state, passes, working_set):
             # What a wide band cannot meet may hold with denser keys [Gleicher98, sec. 3.6, step 5].
             if not best.unmet or budget.spent:
@@ -389,6 +398,15 @@ class Spacetime(Solver):
             if result.unmet < best.unmet and self._is_worth(problem, result, best):
                 best = result
         return best.bodies, budget.steps, best.evaluation
+
+    @staticmethod
+    def _is_slight(problem: Problem, attempt: Attempt) -> bool:
+        """Whether all that an attempt misses yields and is missed by little."""
+        constraints = problem.constraints
+        return all(
+            constraints[i].yields and attempt.worst[i] <= SLIGHT_TOLERANCES * constraints[i].tolerance
+            for i in attempt.unmet
+        )
 
     @staticmethod
     def _is_worth(problem: Problem, result: Attempt, best: Attempt) -> bool:
