@@ -49,7 +49,7 @@ ANIMALS = {"dog": ("animals/dog_walk_30fps.bvh", 0.5), "fox": ("animals/m2m_fox_
 
 ROBOTS = {"g1": "robots/unitree_g1.xml", "h1": "robots/unitree_h1.xml", "t1": "robots/booster_t1.xml"}
 
-KNOWN: Known = {}
+KNOWN: Known = {("zombie", "helpers added", "target"): "3.2 degrees at the right toe"}
 """Cases that fail at present, with what is measured."""
 
 UNSHOWN_STANCE = {("fox", "zero pose changed")}

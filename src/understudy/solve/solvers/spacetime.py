@@ -203,7 +203,7 @@ UNFINISHED_LEGS, UNFINISHED_RADIANS = 0.015, 0.05
 VISIBLE_LEGS, VISIBLE_RADIANS = 0.01, 0.05
 """A viewer overlooks a smaller miss of a constraint sooner than a jump of the hips."""
 
-SLIGHT_TOLERANCES = 2.0
+SLIGHT_TOLERANCES = 1.5
 """A constraint that is missed by less than so many times its tolerance is slightly missed."""
 
 MAX_LATE_LIMIT_RADIANS = 0.005
