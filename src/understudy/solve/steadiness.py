@@ -153,7 +153,7 @@ def _moved_head(motion: Motion, pose: Pose, joints: list[int], head: Array, chan
 def steadied(problem: Problem, hold: float = -np.inf, until: float = np.inf) -> Problem:
     """The problem whose roots have lost the vertical shaking that they share with standing feet, in the frames between
     two times in seconds."""
-    onset, actors = _onset(problem, hold, until), []
+    onset, actors = onset_of(problem, hold, until), []
     for number, actor in enumerate(problem.actors):
         feet = _foot_shaking(problem, number)
         if len(feet) and problem.bodies[number].num_shifts:
@@ -167,7 +167,7 @@ def steadied(problem: Problem, hold: float = -np.inf, until: float = np.inf) -> 
 
 def with_steady_heads(problem: Problem, bodies: tuple[Body, ...], hold: float, until: float) -> tuple[Body, ...]:
     """Bodies whose heads are no faster than in the start of the problem, in the frames between two times in seconds."""
-    out, onset = [], _onset(problem, hold, until)
+    out, onset = [], onset_of(problem, hold, until)
     for actor, body in zip(problem.actors, bodies, strict=True):
         path, turning = head_path(actor.motion), set(body.joint_of.tolist())
         if path is not None and turning.issuperset(free_spine(body.motion.skeleton)):
@@ -191,7 +191,7 @@ def count_root_jumps(problem: Problem, bodies: tuple[Body, ...]) -> int:
     return count
 
 
-def _onset(problem: Problem, hold: float, until: float) -> Array:
+def onset_of(problem: Problem, hold: float, until: float) -> Array:
     """(F,) 0 up to one time in seconds and from another on, 1 between them, with short ramps."""
     onset = np.minimum(problem.times - hold, until - problem.times) / ONSET_SECONDS
     return np.clip(onset, 0.0, 1.0)

@@ -201,23 +201,10 @@ def _limb_constraints(
     In the level with dense keys, every place that the solver chooses is fixed where the bodies have it now: that makes
     the normal equations of the keys sparse. In the last level, places are fixed anew, and what slack allows stays.
     """
-    frames, fps = np.arange(len(problem.times)), problem.actors[0].motion.fps
-    single = tuple(i for i in constraints if len(problem.targets[i].points) == 1 and not problem.targets[i].joints)
-    sample = ProblemAtFrames(problem=problem, bodies=tuple(bodies), frames=frames, constraint_indices=single)
-    inputs = dict(zip(single, sample.inputs(tuple(body.posture for body in bodies)), strict=True))
-    tracks, made = TrackTable(problem=problem), list[Constraint]()
-    held = HeldLimbs(problem=problem, bodies=bodies)
-    goals: dict[int, Array] = {}
-    for number in constraints:
-        constraint = problem.constraints[number]
-        goal = constraint.goal(inputs[number]) if number in inputs and constraint.relation is Relation.EQUAL else None
-        if goal is None:
-            made.append(constraint)
-        else:
-            goals[number] = goal
-    paths = {number: inputs[number].points[:, 0] for number in goals}
-    for number, shift in agreeing_shifts(problem, goals, paths).items():
-        goals[number] = goals[number] + shift
+    fps = problem.actors[0].motion.fps
+    tracks, held = TrackTable(problem=problem), HeldLimbs(problem=problem, bodies=bodies)
+    goals, paths = contact_goals(problem, bodies, constraints)
+    made = [problem.constraints[number] for number in constraints if number not in goals]
     for number, goal in sorted(goals.items(), key=lambda item: problem.constraints[item[0]].soft):
         constraint, path = problem.constraints[number], paths[number]
         if not final:
@@ -234,6 +221,25 @@ def _limb_constraints(
     for number, path in held.slow_paths():
         tracks.add(number, path, SLOW_WEIGHT)
     return [*tracks.constraints(), *made]
+
+
+def contact_goals(
+    problem: Problem, bodies: Sequence[Body], constraints: Sequence[int]
+) -> tuple[dict[int, Array], dict[int, Array]]:
+    """By constraint on the place of one point: where the point should be, (n, 3) metres, nan along free axes, and where
+    it is. Contacts of one limb agree on their places."""
+    frames = np.arange(len(problem.times))
+    single = tuple(i for i in constraints if len(problem.targets[i].points) == 1 and not problem.targets[i].joints)
+    sample = ProblemAtFrames(problem=problem, bodies=tuple(bodies), frames=frames, constraint_indices=single)
+    goals, paths = dict[int, Array](), dict[int, Array]()
+    for number, view in zip(single, sample.inputs(tuple(body.posture for body in bodies)), strict=True):
+        constraint = problem.constraints[number]
+        goal = constraint.goal(view) if constraint.relation is Relation.EQUAL else None
+        if goal is not None:
+            goals[number], paths[number] = goal, view.points[:, 0]
+    for number, shift in agreeing_shifts(problem, goals, paths).items():
+        goals[number] = goals[number] + shift
+    return goals, paths
 
 
 def remaining_shaking(strays: Array, fps: float, slack: float) -> Array:

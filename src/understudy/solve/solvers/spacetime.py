@@ -23,6 +23,7 @@ from understudy.base.quaternion import Array
 from understudy.base.records import record
 from understudy.base.splines import Basis, Knots, every_frame
 from understudy.constraints.base import Relation
+from understudy.figure.kinematics import fk
 from understudy.solve.coordinates import Body
 from understudy.solve.evaluation import Evaluation, ProblemAtFrames, displace_bodies
 from understudy.solve.problem import Problem
@@ -39,6 +40,7 @@ from understudy.solve.solvers.newton import (
     sampled_frames,
     worst_violation,
 )
+from understudy.solve.solvers.reach import lowered
 from understudy.solve.steadiness import count_root_jumps, steadied, with_steady_heads
 
 BAND_STIFFNESS, LIMB_STIFFNESS, FINAL_STIFFNESS = 1e3, 2e3, 1e6
@@ -203,6 +205,10 @@ UNFINISHED_LEGS, UNFINISHED_RADIANS = 0.015, 0.05
 VISIBLE_LEGS, VISIBLE_RADIANS = 0.01, 0.05
 """A viewer overlooks a smaller miss of a constraint sooner than a jump of the hips."""
 
+MAX_CHANGE_PER_MISS, MIN_CHANGE_LEGS = 10.0, 0.02
+"""A result that meets more is worth taking only if no joint is farther from where it was than so many times what was
+missed, or than so many legs: a heel that was missed by 4 mm was once met by a foot that stood 15 cm away."""
+
 SLIGHT_TOLERANCES = 1.5
 """A constraint that is missed by less than so many times its tolerance is slightly missed."""
 
@@ -302,10 +308,6 @@ class Attempt:
     """The sum of all violations beyond their tolerances, in tolerances."""
 
 
-def excess_of(attempt: Attempt) -> float:
-    return attempt.excess
-
-
 @record
 class LevelResult:
     """The result of a level."""
@@ -380,22 +382,22 @@ class Spacetime(Solver):
         # What is slightly missed is not worth the same effort.
         is_slight = self._is_slight(problem, best)
         if best.unmet and not is_slight and remedies[1:] and not budget.spent:
-            best = min(best, self._solve_levels(state, remedies[1], remedies[2:], budget, watch), key=excess_of)
+            best = self._solve_levels(state, remedies[1], remedies[2:], budget, watch, best)
         if best.unmet and self.trunk_spacing and not budget.spent:
             # What a slow trunk cannot meet may hold with a faster one.
             faster, other = replace(self, trunk_spacing=None), State(problem, working_set)
             result = faster._solve_levels(other, passes, remedies[:1] if is_slight else remedies, budget, watch)
-            if len(result.unmet) < len(best.unmet) and self._is_worth(problem, result, best):
+            if len(result.unmet) < len(best.unmet) and self._is_better(problem, result, best):
                 best, solver, state = result, faster, other
         if best.unmet and is_slight and remedies[1:] and not budget.spent:
             few = [(replace(whole, steps=MAX_RETRY_STEPS), *limbs) for whole, *limbs in remedies[1:]]
-            best = min(best, solver._solve_levels(state, few[0], few[1:], budget, watch), key=excess_of)
+            best = solver._solve_levels(state, few[0], few[1:], budget, watch, best)
         for first, denser in self._denser(state, passes, working_set):
             # What a wide band cannot meet may hold with denser keys [Gleicher98, sec. 3.6, step 5].
             if not best.unmet or budget.spent:
                 break
             result = self._solve_levels(first, denser, remedies_of(denser), budget, watch)
-            if result.unmet < best.unmet and self._is_worth(problem, result, best):
+            if result.unmet < best.unmet and self._is_better(problem, result, best):
                 best = result
         return best.bodies, budget.steps, best.evaluation
 
@@ -409,13 +411,24 @@ class Spacetime(Solver):
         )
 
     @staticmethod
-    def _is_worth(problem: Problem, result: Attempt, best: Attempt) -> bool:
-        """Whether a result with denser keys may replace another one, which meets fewer constraints: its root does not
-        jump more often, or the other one misses a constraint that does not yield, or by more than a viewer overlooks.
+    def _is_better(problem: Problem, result: Attempt, best: Attempt) -> bool:
+        """Whether a result may replace another one, which misses more.
+
+        Where the other one only misses what yields, no joint may be far from where it was for a small miss. Where that
+        miss is one that a viewer overlooks, the root may not jump more often either.
         """
+        constraints = problem.constraints
+        if result.excess >= best.excess:
+            return False
+        if not best.evaluation or any(not constraints[i].yields for i in best.unmet):
+            return True
+        metres = [best.worst[i] * (problem.leg if constraints[i].angular else 1.0) for i in best.unmet]
+        allowed = max(MAX_CHANGE_PER_MISS * max(metres, default=0.0), MIN_CHANGE_LEGS * problem.leg)
+        if largest_distance(result.bodies, best.bodies) > allowed:
+            return False
         limits = violation_limits(problem, VISIBLE_LEGS, VISIBLE_RADIANS)
-        matters = any(best.worst[i] > limits[i] or not problem.constraints[i].yields for i in best.unmet)
-        return matters or count_root_jumps(problem, result.bodies) <= count_root_jumps(problem, best.bodies)
+        is_visible = any(best.worst[i] > limits[i] for i in best.unmet)
+        return is_visible or count_root_jumps(problem, result.bodies) <= count_root_jumps(problem, best.bodies)
 
     def _denser(
         self, state: State, passes: tuple[Level, ...], working_set: WorkingSet
@@ -437,14 +450,15 @@ class Spacetime(Solver):
         remedies: Sequence[tuple[Level, ...]],
         budget: Budget,
         watch: ProgressCallback,
+        best: Attempt | None = None,
     ) -> Attempt:
-        """Solve levels, then remedies while limbs cannot meet a constraint: the best of these attempts."""
+        """Solve levels, then remedies while limbs cannot meet a constraint: the best of these and of one before."""
         problem, further = state.problem, iter(remedies)
         state.bodies = state.whole_bodies
         limbs = tuple(level for level in passes if level.limbs)
         tolerance = np.array([constraint.tolerance for constraint in problem.constraints])
         is_hard = np.array([not constraint.soft for constraint in problem.constraints])
-        best = Attempt(bodies=state.bodies)
+        best = best or Attempt(bodies=state.bodies)
         for attempt in range(MAX_ATTEMPTS):
             for number, level in enumerate(passes):
                 keys_are = f"every {1000 * level.spacing:.0f} ms" if level.spacing else "at every frame"
@@ -454,9 +468,10 @@ class Spacetime(Solver):
             worst = np.array([violation.max(initial=0.0) for violation in evaluation.violation])
             violated = newly_violated(problem, state.working_set, worst, self.margin)
             excess = float(sum(max(worst[i] / tolerance[i] - 1.0, 0.0) for i in {*state.holding, *violated}))
-            if excess < best.excess:
-                all_unmet = frozenset(np.flatnonzero(is_hard & (worst > tolerance)).tolist())
-                best = Attempt(bodies=state.bodies, evaluation=evaluation, worst=worst, unmet=all_unmet, excess=excess)
+            all_unmet = frozenset(np.flatnonzero(is_hard & (worst > tolerance)).tolist())
+            result = Attempt(bodies=state.bodies, evaluation=evaluation, worst=worst, unmet=all_unmet, excess=excess)
+            if self._is_better(problem, result, best):
+                best = result
             unmet = [i for i in state.holding if worst[i] > tolerance[i]]
             remedy = next(further, None) if unmet else None
             state.urgency[unmet] *= URGENT_FACTOR
@@ -486,7 +501,8 @@ class Spacetime(Solver):
             result = self._solve_level(problem, state.bodies, state.holding, level, state.urgency, budget)
             state.bodies, state.whole_bodies, state.evaluation = result.bodies, result.bodies, result.evaluation
         if level.spacing and not level.limbs:
-            state.bodies = state.whole_bodies = with_steady_heads(problem, state.bodies, self.hold, self.until)
+            steady = with_steady_heads(problem, state.bodies, self.hold, self.until)
+            state.bodies = state.whole_bodies = lowered(problem, steady, state.holding, self.hold, self.until)
 
     def solve_limbs(
         self,
@@ -695,6 +711,12 @@ def violation_limits(problem: Problem, legs: float, radians: float) -> Array:
     """(C,) metres or radians: the limit of each constraint, from a limit in leg lengths and one in radians."""
     limits = np.where([constraint.angular for constraint in problem.constraints], radians, legs * problem.leg)
     return np.where([constraint.soft for constraint in problem.constraints], NO_LIMIT, limits)
+
+
+def largest_distance(bodies: Sequence[Body], others: Sequence[Body]) -> float:
+    """Metres: the largest distance of a joint from where it is in other motions of the same bodies."""
+    pairs = zip(bodies, others, strict=True)
+    return max(float(np.linalg.norm(fk(a.motion).positions - fk(b.motion).positions, axis=-1).max()) for a, b in pairs)
 
 
 def reduced_weights(violation: Array) -> Array:
