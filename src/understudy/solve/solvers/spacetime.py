@@ -216,7 +216,7 @@ MAX_LATE_LIMIT_RADIANS = 0.005
 """The largest violation of a joint limit outside the working set that is left to the last level."""
 
 NO_LIMIT = 1e6
-"""Metres or radians: the limit of a soft constraint, which no violation reaches."""
+"""Metres or radians: the limit of a constraint that nothing breaks."""
 
 MIN_HOLDING_WEIGHT, BROKEN_WEIGHT, MIN_BROKEN_GAIN = 0.5, 0.3, 0.005
 """A constraint with a smaller weight than the first is broken. One that is just broken gets the second weight; a larger
@@ -545,7 +545,7 @@ class Spacetime(Solver):
         """Solve a band-limited level as often as needed: the solved bodies, the final working set, and (C,) zero for
         broken constraints, one for others."""
         weights = np.ones(len(problem.constraints))
-        broken, unfinished = broken_limits(problem), violation_limits(problem, UNFINISHED_LEGS, UNFINISHED_RADIANS)
+        broken, unfinished = broken_limits(problem), band_limits(problem, UNFINISHED_LEGS, UNFINISHED_RADIANS)
         late = violation_limits(problem, 0.0, MAX_LATE_LIMIT_RADIANS)
         warm_start: LevelResult | None = None
         for _ in range(MAX_RETRIES):
@@ -704,13 +704,20 @@ def _slower_factors(body: Body, slower: dict[str, float]) -> Array:
 
 def broken_limits(problem: Problem) -> Array:
     """(C,) metres or radians: the violation beyond which each constraint is broken."""
-    return violation_limits(problem, BROKEN_LEGS, BROKEN_RADIANS)
+    return band_limits(problem, BROKEN_LEGS, BROKEN_RADIANS)
 
 
 def violation_limits(problem: Problem, legs: float, radians: float) -> Array:
     """(C,) metres or radians: the limit of each constraint, from a limit in leg lengths and one in radians."""
     limits = np.where([constraint.angular for constraint in problem.constraints], radians, legs * problem.leg)
     return np.where([constraint.soft for constraint in problem.constraints], NO_LIMIT, limits)
+
+
+def band_limits(problem: Problem, legs: float, radians: float) -> Array:
+    """(C,) the same for the band-limited level, which no joint limit breaks: a joint that passes its limit for some
+    frames is turned back by the levels that look at every frame."""
+    is_limit = [c.angular and c.relation is Relation.AT_MOST for c in problem.constraints]
+    return np.where(is_limit, NO_LIMIT, violation_limits(problem, legs, radians))
 
 
 def largest_distance(bodies: Sequence[Body], others: Sequence[Body]) -> float:
