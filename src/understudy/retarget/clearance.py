@@ -190,7 +190,8 @@ class _View:
         """For each part, the frames at which it may be near one that it must not enter, or that must not enter it."""
         met = [(name, part) for name, parts in self.met.items() for part in parts]
         num_frames, shapes = len(self.pose.positions), self.body.shapes
-        if shapes is None:
+        if shapes is None or self.body.tolerance < NEAR_HEIGHTS * self.body.size:
+            # Skin is not bounded by capsules, and capsules say nothing of parts that do not enter each other.
             return {part: np.arange(num_frames) for pair in met for part in pair}
         is_close = {part: np.zeros(num_frames, bool) for pair in met for part in pair}
         depths = shapes.depths(self._turned_pose(self.begin))
@@ -238,7 +239,7 @@ class _View:
             near: By part, which of its probes are near. Parts that are missing are added.
         """
         if not self.probes:
-            return []
+            return [Residuals.none()]
         pose = self._turned_pose(limb)
         inner = [self._rows(limb, name, parts, pose, near) for name, parts in self.met.items() if name in self.probes]
         outer = [
