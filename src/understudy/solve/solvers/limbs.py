@@ -295,8 +295,8 @@ def agreeing_shifts(problem: Problem, goals: dict[int, Array], paths: dict[int, 
 
 
 def shared_frames(first: np.ndarray, second: np.ndarray) -> tuple[slice | np.ndarray, slice | np.ndarray]:
-    """Where the frames (n,) of one contact and those (m,) of one that begins later are the same; the last of the one and
-    the first of the other if none are."""
+    """Where the frames (n,) of one contact and those (m,) of one that begins later are the same; the last of the one
+    and the first of the other if none are."""
     if second[0] > first[-1]:
         return slice(len(first) - 1, len(first)), slice(0, 1)
     if all(frames[-1] - frames[0] == len(frames) - 1 for frames in (first, second)):

@@ -1,7 +1,7 @@
 """Lowers bodies whose straight legs do not reach what they stand on.
 
-A straight leg cannot become longer, and Gauss-Newton steps do not see how the body would have to sink for it: at first a
-bending knee changes nothing. They move the foot below the hip instead, by many times what is missing. So before limbs
+A straight leg cannot become longer, and Gauss-Newton steps do not see how the body would have to sink for it: at first
+a bending knee changes nothing. They move the foot below the hip instead, by many times what is missing. So before limbs
 are solved, the root sinks by what the legs lack, smoothly and never by less.
 """
 
