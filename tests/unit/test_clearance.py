@@ -189,13 +189,13 @@ def test_an_elbow_does_not_bend_back() -> None:
 
 
 def test_an_elbow_bends_about_a_steady_axis() -> None:
-    """A forearm that is nearly straight shakes by a millimetre, so that its plane turns by tens of degrees from frame to
-    frame. A hand that is bent about it does not shake with it."""
+    """A forearm that is nearly straight shakes by a millimetre, so that its plane turns by tens of degrees from frame
+    to frame. A hand that is bent about it does not shake with it."""
     rng = np.random.default_rng(5)
     start = rest_motion(standing().skeleton, num_frames=120, fps=120.0)
     arm = [roles(start.skeleton)[f"left_{part}"] for part in ("upper_arm", "lower_arm")]
     rotations = start.rotations.copy()
-    rotations[:, arm[1]] = multiply(rotations[:, arm[1]], exp(rng.normal(0.0, 0.004, (120, 3)) + [0.0, -0.03, 0.0]))
+    rotations[:, arm[1]] = multiply(rotations[:, arm[1]], exp(rng.normal([0.0, -0.03, 0.0], 0.004, (120, 3))))
     start = replace(start, rotations=rotations)
     limb = Limb.of(start.skeleton, fk(start), "arm", "left", start.fps)
     turn = np.zeros((120, 4))
