@@ -430,6 +430,13 @@ def test_a_file_without_bones_is_refused() -> None:
         scene.read()
 
 
+def test_an_animation_of_nothing_is_refused() -> None:
+    scene = Scene()
+    scene.stack("Take 001", 1.0, {})
+    with pytest.raises(FileError, match=r"made\.fbx: holds no character: of its 0 nodes none is a bone"):
+        scene.read()
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [

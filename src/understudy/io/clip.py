@@ -118,8 +118,12 @@ class Clip:
     """The names of all animations in the file, for formats that hold several; the motion is one of them."""
     empty_clips: tuple[str, ...] = ()
     """Those animations of the file that move no joint of the character, such as an empty `Take 001`."""
+    still_clips: tuple[str, ...] = ()
+    """Those animations of the file that hold the character in one pose."""
     meshes: tuple[Mesh, ...] = ()
     """The meshes that are bound to the skeleton's joints."""
+    extras: tuple[str, ...] = ()
+    """What else of the character only its own file keeps, such as `spring bones`."""
     make_skin: Callable[[Skeleton], tuple[Mesh, ...]] | None = None
     """Makes the meshes of a character without any, such as a sample, when it is shown or written."""
     layout: Any = None
@@ -217,6 +221,10 @@ class Format:
     """Whether bones may change their length from frame to frame."""
     besides: tuple[str, ...] = ()
     """Endings of files that a file of this format may refer to."""
+    family: str = ""
+    """The format whose files these are too, so that a character of one is written into its own file as the other."""
+    metres: bool = False
+    """Whether files are in metres with Y up by definition."""
 
 
 def describe_lost_joints(skeleton: Skeleton, title: str) -> list[str]:
@@ -327,6 +335,17 @@ def _formats_in(name: str) -> tuple[Format, ...]:
     return (module.FORMAT,) if hasattr(module, "FORMAT") else tuple(module.FORMATS)
 
 
+OTHER_ENDINGS = {
+    ".dae": "Collada is not read or written: use FBX or glTF; Blender up to 4.5 converts it",
+    ".blend": "export FBX or glTF from Blender",
+    ".max": "export FBX from 3ds Max",
+    ".ma": "export FBX from Maya", ".mb": "export FBX from Maya",
+    ".trc": "markers are read from C3D",
+    ".zip": "unpack it first", ".gz": "unpack it first",
+}  # fmt: skip
+"""What to do with files of other kinds, by their ending."""
+
+
 def format_of(path: str | Path, *, written: bool = False) -> Format:
     """The format of a file by its ending. Raises an error that lists the endings if there is none.
 
@@ -342,11 +361,12 @@ def format_of(path: str | Path, *, written: bool = False) -> Format:
     for item in (*likely, *(() if any(suffix in item.suffixes for item in likely) else formats().values())):
         if suffix in item.suffixes:
             return item
-    listed = [item for item in formats().values() if item.write is not None or not written]
+    listed = [item for item in formats().values() if (item.write if written else item.read) is not None]
     endings = ", ".join(suffix for item in listed for suffix in item.suffixes)
     sample = "samples are written as files by `understudy samples NAME -o FILE`" if _is_sample(path) else ""
     ending = f"no format ends in `{suffix}`" if suffix else "the name has no ending to tell its format by"
-    raise FileError(str(path), None, f"{ending}; {'can be written' if written else 'known'}: {endings}", hint=sample)
+    can = "can be written" if written else "can be read"
+    raise FileError(str(path), None, f"{ending}; {can}: {endings}", hint=sample or OTHER_ENDINGS.get(suffix))
 
 
 def _is_sample(path: str | Path) -> bool:
@@ -477,7 +497,8 @@ def write(
         check_fps(fps)
     chosen = format_of(path, written=True)
     if chosen.write is None:
-        raise OptionError(f"{chosen.title} files can be read, not written: `{path}`")
+        written = ", ".join(suffix for item in formats().values() if item.write for suffix in item.suffixes)
+        raise OptionError(f"{chosen.title} files can be read, not written: `{path}`", hint=f"written are {written}")
     clip = Clip.of(thing)
     if chosen.meshes and clip.make_skin is not None:
         clip = replace(clip, meshes=clip.shown_meshes())
@@ -496,9 +517,18 @@ def split_clip(path: str | Path) -> tuple[Path, str | None]:
     return Path(text), None
 
 
+def in_own_file(clip: Clip, chosen: Format) -> bool:
+    """Whether a clip is written into the file that it was read from, so that whatever else is in the file stays."""
+    own = formats().get(clip.format)
+    if own is None or (own.family or own.name) != (chosen.family or chosen.name):
+        return False
+    fits: Callable[[Skeleton], bool] | None = getattr(clip.layout, "fits", None)
+    return clip.layout is not None and (fits is None or fits(clip.skeleton))
+
+
 def _not_held(clip: Clip, chosen: Format) -> list[str]:
-    """Notes on the meshes and animations of a clip that a file of another format cannot hold."""
-    if chosen.name == clip.format:
+    """Notes on what a file of a clip will not hold: meshes, other animations, and what only its own file keeps."""
+    if in_own_file(clip, chosen):
         return []
     notes = []
     if clip.meshes and not chosen.meshes:
@@ -509,4 +539,6 @@ def _not_held(clip: Clip, chosen: Format) -> list[str]:
         notes.append(f"no motion is written: the file's animations are left out, {len(others)} of them")
     elif others:
         notes.append(f"only one motion is written; the file's other animations are left out, {len(others)} of them")
+    if clip.extras and chosen.meshes:
+        notes.append(f"only the character's own file keeps its {', '.join(clip.extras)}")
     return notes
