@@ -184,7 +184,7 @@ def test_a_reference_frame_is_no_part_of_a_clip_for_an_engine(walk: Path, tmp_pa
     capture, out = tmp_path / "capture.bvh", tmp_path / "out.glb"
     write(
         motion.derived(
-            root=np.concatenate([pose.root, motion.root + [0.0, 0.0, 2.0]]),
+            root=np.concatenate([pose.root, motion.root + np.array([0.0, 0.0, 2.0])]),
             rotations=np.concatenate([pose.rotations, motion.rotations]),
         ),
         capture,

@@ -366,7 +366,7 @@ def format_of(path: str | Path, *, written: bool = False) -> Format:
     sample = "samples are written as files by `understudy samples NAME -o FILE`" if _is_sample(path) else ""
     ending = f"no format ends in `{suffix}`" if suffix else "the name has no ending to tell its format by"
     can = "can be written" if written else "can be read"
-    raise FileError(str(path), None, f"{ending}; {can}: {endings}", hint=sample or OTHER_ENDINGS.get(suffix))
+    raise FileError(str(path), None, f"{ending}; {can}: {endings}", hint=sample or OTHER_ENDINGS.get(suffix, ""))
 
 
 def _is_sample(path: str | Path) -> bool:

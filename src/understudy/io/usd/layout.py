@@ -108,10 +108,10 @@ def _packed(layer: Any, folder: Path) -> bytes:
         return asset
 
     import_module("pxr.UsdUtils").ModifyAssetPaths(layer, found)
-    if others - {""}:
-        raise NotInPlaceError(
-            f"it refers to other files ({', '.join(sorted(others - {''}))[:80]}), and a package has all in it"
-        )
+    others -= {""}
+    if others:
+        listed = ", ".join(sorted(others))[:80]
+        raise NotInPlaceError(f"it refers to other files ({listed}), and a package has all in it")
     plain, out = folder / "character.usdc", folder / "new.usdz"
     if not layer.Export(str(plain)):
         raise NotInPlaceError("its layer could not be written")
