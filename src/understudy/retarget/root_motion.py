@@ -43,6 +43,9 @@ MAX_LOOP_CANDIDATES = 400
 MAX_WORSE_FACTOR = 1.3
 """How much worse, as a factor of the squared distance, a longer loop may close than the best one."""
 
+SLOW_LOOP_SHARE = 0.3
+"""A loop below this share of the speed of the motion that it is cut from shows something else than most of it."""
+
 VELOCITY_SECONDS = 0.2
 """How much a difference of velocities counts when a loop is looked for: metres for each metre a second."""
 
@@ -337,6 +340,11 @@ def make_loop(motion: Motion) -> tuple[Motion, list[str]]:
     if gap > 0.1 * leg_length(motion.skeleton):
         notes.append(
             "the motion does not repeat itself: the ends were far apart, and limbs drift while they are joined"
+        )
+    if way.speed < SLOW_LOOP_SHARE * path.speed:
+        notes.append(
+            f"the loop travels at {way.speed:.2f} m/s and the whole motion at {path.speed:.2f} m/s: "
+            "--frames A:B chooses where to look"
         )
     return closed, notes
 
