@@ -101,7 +101,9 @@ def convert_file(source: str, target: str, arguments: dict[str, Any]) -> tuple[d
         "frames": 0 if motion is None else motion.num_frames, "fps": None if motion is None else motion.fps,
         "joints": changed.skeleton.num_joints, "left_out": list(original.dropped), "not_kept": list(lost),
     }  # fmt: skip
-    return data, [*notes, *more]
+    # What is done with a reference pose is said below.
+    file_notes = [sentence for sentence in original.notes if "is a reference pose" not in sentence]
+    return data, [*file_notes, *notes, *more]
 
 
 def select_frames(

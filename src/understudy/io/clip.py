@@ -364,6 +364,8 @@ def format_of(path: str | Path, *, written: bool = False) -> Format:
     listed = [item for item in formats().values() if (item.write if written else item.read) is not None]
     endings = ", ".join(suffix for item in listed for suffix in item.suffixes)
     sample = "samples are written as files by `understudy samples NAME -o FILE`" if _is_sample(path) else ""
+    if str(path) == "-":
+        sample = "`convert`, `retarget`, `info` and `evaluate` read and write streams"
     ending = f"no format ends in `{suffix}`" if suffix else "the name has no ending to tell its format by"
     can = "can be written" if written else "can be read"
     raise FileError(str(path), None, f"{ending}; {can}: {endings}", hint=sample or OTHER_ENDINGS.get(suffix, ""))
