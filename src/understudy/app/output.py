@@ -149,7 +149,8 @@ def foresee_losses(clip: Clip, output: str | Path, new_file: str = "") -> list[s
         return []
     losses = {
         "meshes": bool(clip.meshes) and not other.meshes,
-        "other animations": len(clip.clips) > 1 or (bool(clip.clips) and clip.motion is None),
+        "other animations": not (clip.others is not None and other.several and other.meshes)
+        and (len(clip.clips) > 1 or (bool(clip.clips) and clip.motion is None)),
     } | dict.fromkeys(clip.extras, other.meshes)
     lost = [thing for thing, is_lost in losses.items() if is_lost]
     if not lost:

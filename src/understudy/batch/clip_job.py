@@ -229,7 +229,7 @@ def _write_result(spec: JobSpec, clip: Clip, output: str, folder: Path) -> Row:
     try:
         (folder / "out").mkdir()
         path = folder / "out" / PurePosixPath(output).name
-        lost = write(clip, path)
+        lost = write(clip, path, others=False)
         digest, size = file_digest(path), path.stat().st_size
         check_lock(spec)
         spec.output.put(path, output)

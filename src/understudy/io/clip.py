@@ -6,8 +6,9 @@ The ending of a name selects the format. No partial file is ever left.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path, PurePath
 from pkgutil import iter_modules
@@ -19,6 +20,7 @@ from understudy.base.errors import (
     FileError,
     MotionError,
     OptionError,
+    UnderstudyError,
     UnknownNameError,
     nearest_names,
     refuse_unknown_keywords,
@@ -120,6 +122,10 @@ class Clip:
     """Those animations of the file that move no joint of the character, such as an empty `Take 001`."""
     still_clips: tuple[str, ...] = ()
     """Those animations of the file that hold the character in one pose."""
+    others: Callable[[], tuple[Motion, ...]] | None = None
+    """Reads the animations of the file, to write them into one of another format; None where the user chose one."""
+    more_motions: tuple[Motion, ...] = ()
+    """Further motions of the skeleton for a writer of a format that holds several."""
     meshes: tuple[Mesh, ...] = ()
     """The meshes that are bound to the skeleton's joints."""
     extras: tuple[str, ...] = ()
@@ -428,7 +434,22 @@ def read(
     choose_clip_index(result.clips, clip, str(path))
     if result.motion is not None and result.motion.num_frames > 1:
         _refuse_wrong_time_unit(result.motion.fps, str(path))
+    if clip is None and chosen.several and chosen.meshes and result.clips:
+        result = replace(result, others=partial(_read_all, str(path), result, lenient))
     return result
+
+
+def _read_all(path: str, first: Clip, lenient: bool) -> tuple[Motion, ...]:
+    """All animations of a file that hold or move the character; those that cannot be read are left out."""
+    motions = []
+    for name in first.clips:
+        if first.motion is not None and name == first.motion.name:
+            motions.append(first.motion)
+        elif name not in first.empty_clips:
+            with suppress(UnderstudyError):
+                other = read(path, unit=first.unit, up=first.up, lenient=lenient, clip=name).motion
+                motions += [] if other is None else [other]
+    return tuple(motions)
 
 
 def _refuse_wrong_time_unit(fps: float, name: str) -> None:
@@ -469,6 +490,7 @@ def write(
     fps: float | None = None,
     joint_order: str | None = None,
     quaternion_order: str | None = None,
+    others: bool = True,
 ) -> tuple[str, ...]:
     """Write a clip, motion or skeleton to a file. An existing file is replaced only when the new one is complete.
 
@@ -482,6 +504,8 @@ def write(
         joint_order: The order of a robot's joints: `mjcf`, `urdf`, `isaac` or the file of a robot; the format's usual
             one if not given.
         quaternion_order: `wxyz` or `xyzw`, for a robot's motion; the format's usual one if not given.
+        others: Whether the other animations of the character's file are written too, where the format holds several.
+            A file of the character's own format keeps them anyway.
 
     Returns:
         What the format could not hold, a sentence each.
@@ -504,6 +528,8 @@ def write(
     clip = Clip.of(thing)
     if chosen.meshes and clip.make_skin is not None:
         clip = replace(clip, meshes=clip.shown_meshes())
+    if others and clip.motion is not None and takes_others(clip, chosen):
+        clip = replace(clip, more_motions=_other_motions(clip))
     with open_to_write(path) as stream:
         lost = chosen.write(clip, stream, options)
     return (*lost, *_not_held(clip, chosen))
@@ -528,6 +554,26 @@ def in_own_file(clip: Clip, chosen: Format) -> bool:
     return clip.layout is not None and (fits is None or fits(clip.skeleton))
 
 
+def takes_others(clip: Clip, chosen: Format) -> bool:
+    """Whether a new file of a format gets the other animations of the file that a clip was read from."""
+    return clip.others is not None and chosen.several and chosen.meshes and not in_own_file(clip, chosen)
+
+
+def _other_motions(clip: Clip) -> tuple[Motion, ...]:
+    """The other animations of the file that a clip was read from, where they are for its body as it is."""
+    assert clip.others is not None
+    body = clip.skeleton
+
+    def fits(other: Skeleton) -> bool:
+        same = other.names == body.names and np.array_equal(other.parents, body.parents)
+        return same and np.allclose(other.offsets, body.offsets, atol=1e-9) and np.allclose(other.rest, body.rest)
+
+    name = None if clip.motion is None else clip.motion.name
+    return tuple(
+        replace(motion, skeleton=body) for motion in clip.others() if motion.name != name and fits(motion.skeleton)
+    )
+
+
 def _not_held(clip: Clip, chosen: Format) -> list[str]:
     """Notes on what a file of a clip will not hold: meshes, other animations, and what only its own file keeps."""
     if in_own_file(clip, chosen):
@@ -536,9 +582,12 @@ def _not_held(clip: Clip, chosen: Format) -> list[str]:
     if clip.meshes and not chosen.meshes:
         count = len(clip.meshes)
         notes.append(f"{chosen.title} holds no meshes: {'one is' if count == 1 else f'{count} are'} left out")
-    others = [name for name in clip.clips if clip.motion is None or name != clip.motion.name]
+    written = {motion.name for motion in (clip.motion, *clip.more_motions) if motion is not None}
+    others = [name for name in clip.clips if name not in (*written, *clip.empty_clips)]
     if others and clip.motion is None:
         notes.append(f"no motion is written: the file's animations are left out, {len(others)} of them")
+    elif others and clip.more_motions:
+        notes.append(f"{len(others)} of the file's animations are left out: {', '.join(others)[:200]}")
     elif others:
         notes.append(f"only one motion is written; the file's other animations are left out, {len(others)} of them")
     if clip.extras and chosen.meshes:
