@@ -137,14 +137,21 @@ def test_options_that_need_a_new_file_say_what_it_loses(walk: Path, tmp_path: Pa
     clip = read(hero)
     write(replace(clip, motion=replace(motion, skeleton=clip.skeleton, name="Run")), hero)
     model.write_bytes(vrm_model(1))
-    for option, words in (
-        (["--root-motion"], "--root-motion makes a new file, without the character's other animations"),
-        (["--prefix", "a:"], "--prefix makes a new file, without the character's other animations"),
-        (["--preset", "godot"], "--preset godot makes a new file, without the character's other animations"),
+    for options, other, bones in (
+        (["--root-motion"], "Run", {"root", "Hips"}),
+        (["--prefix", "a:"], "Run", {"a:Hips"}),
+        (["--preset", "godot"], "Run", {"Root", "Hips"}),
     ):
-        result = CliRunner().invoke(cli, ["retarget", str(walk), str(hero), "-o", str(tmp_path / "out.glb"), *option])
+        out = tmp_path / "out.glb"
+        result = CliRunner().invoke(cli, ["retarget", str(walk), str(hero), "-o", str(out), *options])
         assert result.exit_code == 0, result.output
-        assert result.output.startswith(f"note: {words}: without it they stay"), result.output
+        alone = options[0] == "--preset"
+        assert ("animations are left out" in result.output) is alone
+        assert (other in read(out).clips) is not alone
+        assert bones <= set(read(out).skeleton.names)
+        result = CliRunner().invoke(cli, ["convert", f"{hero}#Run", str(out), *options])
+        words = f"{' '.join(options) if options[0] == '--preset' else options[0]} makes a new file, without"
+        assert f"note: {words} the character's other animations: without it they stay" in result.output
         assert "not kept: only one motion is written; the file's other animations are left out" in result.output
     result = CliRunner().invoke(cli, ["retarget", str(walk), str(model), "-o", str(tmp_path / "out.fbx")])
     assert result.output.startswith("note: FBX will not hold the character's licence, expressions, ")

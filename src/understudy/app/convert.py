@@ -89,7 +89,8 @@ def convert_file(source: str, target: str, arguments: dict[str, Any]) -> tuple[d
 
     check_game_options(arguments, target)
     original = read(source, **{key: arguments[key] for key in ("unit", "up", "lenient", "skeleton", "clip")})
-    note(foresee_losses(original, target, new_file_option(original, arguments)))
+    others = not arguments["preset"]
+    note(foresee_losses(original, target, new_file_option(original, arguments), others=others))
     chosen = {key: arguments[key] for key in ("frames", "fps", "keep_reference")}
     changed, notes = select_frames(original, **chosen, for_engine=moves_differently(arguments))
     changed, path, more = apply_game_options(changed, arguments)

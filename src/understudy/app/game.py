@@ -110,14 +110,15 @@ def new_file_option(clip: Clip, arguments: dict[str, Any]) -> str:
 
 
 def writing_options(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Keywords for `write`: the preset's unit and axes where the user gave none, whether to bake, and for robots their
-    rate and orders."""
+    """Keywords for `write`: the preset's unit and axes where the user gave none, whether to bake, whether a new file gets
+    the other animations of the character's, and for robots their rate and orders."""
     preset = PRESETS.get(arguments.get("preset") or "")
     unit, up = arguments.get("to_unit"), arguments.get("to_up")
     if preset is not None:
         unit, up = unit or preset.unit, up or preset.up
     robot = {key: arguments.get(key) for key in ("fps", "joint_order", "quaternion_order")}
-    return {"unit": unit, "up": up, "bake": bool(arguments.get("bake")), **robot}
+    # Engines make an asset of every take.
+    return {"unit": unit, "up": up, "bake": bool(arguments.get("bake")), "others": preset is None, **robot}
 
 
 def apply_game_options(clip: Clip, arguments: dict[str, Any]) -> tuple[Clip, FloorPath | None, list[str]]:

@@ -124,13 +124,14 @@ def writable_endings() -> str:
     return ", ".join(suffix for item in formats().values() if item.write is not None for suffix in item.suffixes)
 
 
-def foresee_losses(clip: Clip, output: str | Path, new_file: str = "") -> list[str]:
+def foresee_losses(clip: Clip, output: str | Path, new_file: str = "", *, others: bool = True) -> list[str]:
     """What a file will not hold of a character, and the way that loses less; said before the work is done.
 
     Args:
         clip: The character.
         output: The file that will be written.
         new_file: Which option asks for joints that the character's own file does not have; empty for none.
+        others: Whether a new file gets the other animations of the character's, where its format holds several.
     """
     from understudy.base.errors import OptionError
     from understudy.io import formats
@@ -149,7 +150,7 @@ def foresee_losses(clip: Clip, output: str | Path, new_file: str = "") -> list[s
         return []
     losses = {
         "meshes": bool(clip.meshes) and not other.meshes,
-        "other animations": not (clip.others is not None and other.several and other.meshes)
+        "other animations": not (others and clip.others is not None and other.several and other.meshes)
         and (len(clip.clips) > 1 or (bool(clip.clips) and clip.motion is None)),
     } | dict.fromkeys(clip.extras, other.meshes)
     lost = [thing for thing, is_lost in losses.items() if is_lost]

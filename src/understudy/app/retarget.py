@@ -106,7 +106,8 @@ def perform(
         progress("reading", 0.0)
         prepared = prepare(recipe)
         for actor in prepared.actors:
-            note(foresee_losses(actor.clip, arguments["output"], new_file_option(actor.clip, arguments)))
+            new_file = new_file_option(actor.clip, arguments)
+            note(foresee_losses(actor.clip, arguments["output"], new_file, others=not arguments.get("preset")))
         spacings = prepared.spacings()
         for spacing in spacings:
             result = prepared.solve(spacing, progress)
