@@ -40,7 +40,7 @@ MIN_LINE_METRES, MAX_RIGID_METRES = 0.01, 1e-4
 """Two held points that are nearer than the first show no rotation of their foot. Two whose distance varies by more than
 the second are not on one bone."""
 
-DENSE_SLOW_WEIGHT, SLOW_WEIGHT = 5.0, 3e-3
+DENSE_SLOW_WEIGHT, SLOW_WEIGHT = 5.0, 1e-2
 """The factors on the weight of soft constraints in the level with dense keys, whose stiffness is low, and in the last
 level, whose stiffness is high."""
 
