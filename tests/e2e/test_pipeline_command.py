@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import subprocess
@@ -17,8 +18,11 @@ from tests.vrm_models import model as vrm_model
 
 from understudy import samples
 from understudy.app.cli import cli
+from understudy.base.errors import OptionError
 from understudy.figure.motion import rest_motion
 from understudy.io import formats, read, write
+
+studio = importlib.import_module("understudy.app.studio")
 
 RUN = [sys.executable, "-c", "from understudy.app.cli import main; main()"]
 
@@ -245,3 +249,22 @@ def test_formats_are_listed() -> None:
     assert {row["name"] for row in rows} == set(formats())
     for item in formats().values():
         assert item.title in text
+
+
+def test_the_studio_opens_the_animation_that_is_named(walk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[tuple[str, ...]] = []
+
+    def make_session(files: tuple[str, ...], *_: object) -> None:
+        opened.append(files)
+        raise OptionError("far enough")
+
+    monkeypatch.setattr(studio, "find_page", lambda: walk.parent)
+    monkeypatch.setattr(studio, "check_packages", lambda: None)
+    monkeypatch.setattr(studio, "make_session", make_session)
+    result = CliRunner().invoke(cli, ["studio", "hero.glb", "sample:child", "--clip", "Run", "--no-browser"])
+    assert "far enough" in result.output
+    assert opened == [("hero.glb#Run", "sample:child")]
+    for files in ([], ["sample:walk"], ["walk.toml"]):
+        result = CliRunner().invoke(cli, ["studio", *files, "--clip", "Run", "--no-browser"])
+        assert result.exit_code == 2
+        assert "--clip chooses an animation of a motion's file" in result.output

@@ -110,8 +110,8 @@ def new_file_option(clip: Clip, arguments: dict[str, Any]) -> str:
 
 
 def writing_options(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Keywords for `write`: the preset's unit and axes where the user gave none, whether to bake, whether a new file gets
-    the other animations of the character's, and for robots their rate and orders."""
+    """Keywords for `write`: the preset's unit and axes where the user gave none, whether to bake, whether a new file
+    gets the other animations of the character's, and for robots their rate and orders."""
     preset = PRESETS.get(arguments.get("preset") or "")
     unit, up = arguments.get("to_unit"), arguments.get("to_up")
     if preset is not None:
