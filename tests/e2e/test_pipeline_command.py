@@ -157,6 +157,10 @@ def test_options_that_need_a_new_file_say_what_it_loses(walk: Path, tmp_path: Pa
         words = f"{' '.join(options) if options[0] == '--preset' else options[0]} makes a new file, without"
         assert f"note: {words} the character's other animations: without it they stay" in result.output
         assert "not kept: only one motion is written; the file's other animations are left out" in result.output
+    result = CliRunner().invoke(cli, ["convert", f"{hero}#Run", str(tmp_path / "out.fbx")])
+    assert "note: one animation will be written: without a name of one the character's others are" in result.output
+    result = CliRunner().invoke(cli, ["convert", str(hero), str(tmp_path / "out.fbx"), "--preset", "unity"])
+    assert "note: one animation will be written: without the preset the character's others are" in result.output
     result = CliRunner().invoke(cli, ["retarget", str(walk), str(model), "-o", str(tmp_path / "out.fbx")])
     assert result.output.startswith("note: FBX will not hold the character's licence, expressions, ")
     assert " and spring bones: `out.vrm`, its own format, keeps them" in result.output.partition("\n")[0]

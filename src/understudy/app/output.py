@@ -159,6 +159,9 @@ def foresee_losses(clip: Clip, output: str | Path, new_file: str = "", *, others
     things = " and ".join(lost) if len(lost) < 3 else f"{', '.join(lost[:-1])} and {lost[-1]}"
     if new_file and in_own_file(clip, other):
         return [f"{new_file} makes a new file, without the character's {things}: without it they stay"]
+    if lost == ["other animations"] and other.several and other.meshes:
+        chosen = "a name of one" if others else "the preset"
+        return [f"one animation will be written: without {chosen} the character's others are written, too"]
     better = Path(output).with_suffix(own.suffixes[0]).name
     return [f"{other.title} will not hold the character's {things}: `{better}`, its own format, keeps them"]
 
