@@ -183,7 +183,8 @@ def test_dog_walk_by_hand_is_worse_than_by_example(cases: ModuleType) -> None:
     # Feet slide more before they are planted, more has to be mended, and it is farther from how the dog walks.
     assert hand.measures["contacts"]["before"] > 1.4 * example.measures["contacts"]["before"]
     mended = [float(np.linalg.norm(r.raw.root - r.motion.root, axis=-1).mean()) for r in (example, hand)]
-    assert mended[1] > 1.5 * mended[0]
+    # Planting also lifts feet as high as the source's, whoever told the pairs.
+    assert mended[1] > 1.1 * mended[0]
     assert unlike(hand, own) > 1.15 * unlike(example, own)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from papers import papers
 from papers.base import Findings, Fresh, Table, collected_path
-from papers.claims import CLAIMS, HEAD, claims_table
+from papers.claims import CLAIMS, HEAD, claims_table, path_as_steps
 from papers.vanderhyde03_study import HEAD as STUDY_HEAD
 
 
@@ -62,3 +62,12 @@ def test_a_fresh_experiment_names_the_clips_that_it_misses(tmp_path: Path) -> No
     assert fresh.missing(tmp_path, tmp_path) == ["16_47", "dog.bvh"]
     assert collected_path(tmp_path, "14_06") == tmp_path / "014" / "14_06.bvh"
     assert collected_path(tmp_path, "07_05") == tmp_path / "07_05.bvh"
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "holds"),
+    [(1.0, None, True), (0.5, 0.5, True), (0.5, 1.0, False), (0.5, None, False), (None, None, True)],
+)
+def test_a_path_may_be_as_short_as_the_sources(path: float | None, source: float | None, holds: bool) -> None:
+    rows = [{"path / steps": 0.9, "the same of A": 1.0}, {"path / steps": path, "the same of A": source}]
+    assert path_as_steps(rows)[0] is holds

@@ -8,17 +8,21 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.analogy.finish import keep_poses
+from understudy.analogy.finish import keep_above_floor, keep_below_hips, keep_poses
 from understudy.analogy.limbs import limb_goals, on_limbs, pair_limbs
 from understudy.analogy.make import analogy
 from understudy.analogy.matching import MAX_SCALE, bound_scales, match
-from understudy.analogy.preparation import Settings
-from understudy.analogy.quality import Quality, lift, lift_ratio, wanted_lift
+from understudy.analogy.preparation import Settings, find_jumps, flipping_ends
+from understudy.analogy.quality import Quality, lift, lift_ratio, parts_above_floor, wanted_lift
 from understudy.analogy.stepping import FootPair, feet_of, limb_top
 from understudy.analogy.study import Study, make_study, spread_markers
+from understudy.base.quaternion import conjugate, from_axis_angle, multiply, unrotate
+from understudy.correspondence.detached import change_parents, find_detached_feet
 from understudy.figure.contacts import contact_points
+from understudy.figure.kinematics import fk
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion
+from understudy.figure.skeleton import Point
 
 
 def sample(name: str) -> Motion:
@@ -144,3 +148,91 @@ def test_poses_are_constraints_of_the_planting(walk: Study) -> None:
     (constraint,) = keep_poses([pose], walk.motion, level)
     assert constraint.kind == "pose"
     assert constraint.instants == (10 / 30.0,)
+
+
+def with_feet_apart(motion: Motion) -> Motion:
+    """The same movement by a rig whose feet hang from the hips, where the legs end, for inverse kinematics."""
+    body = motion.skeleton
+    parents, ends = body.parents.copy(), list(body.ends)
+    for side in ("Left", "Right"):
+        foot, shin = body.joint(f"{side}Foot"), body.joint(f"{side}Leg")
+        parents[foot] = 0
+        ends.append(Point(name=f"{side}Leg_end", joint=body.names[shin], offset=body.offsets[foot]))
+    offsets, rest = body.offsets.copy(), body.rest.copy()
+    places, turns = body.rest_world
+    for side in ("Left", "Right"):
+        foot = body.joint(f"{side}Foot")
+        offsets[foot] = unrotate(turns[0], places[foot] - places[0])
+        rest[foot] = multiply(conjugate(turns[0]), turns[foot])
+    apart = replace(body, parents=parents, offsets=offsets, rest=rest, ends=tuple(ends), name="apart")
+    return change_parents(motion, apart)
+
+
+def test_feet_that_hang_apart_from_the_legs_march_with_them() -> None:
+    walk = sample("walk")
+    example = with_feet_apart(walk)
+    assert set(find_detached_feet(example.skeleton)) == {"LeftFoot", "RightFoot"}
+    result = analogy(walk, example, sample("march"))
+    assert result.motion.skeleton is example.skeleton
+    pose = fk(result.motion)
+    for side in ("Left", "Right"):
+        gap = pose.points([f"{side}Leg_end"])[:, 0] - pose.points([f"{side}Foot"])[:, 0]
+        assert np.linalg.norm(gap, axis=-1).max() < 1e-6
+    # Both are one movement, and contacts hold on the rig's own tree.
+    assert np.abs(fk(result.planted).points(["LeftToeBase"]) - pose.points(["LeftToeBase"])).max() < 1e-6
+    assert result.measures["lift"] > 2.0 * result.measures["lift_example"]
+    assert result.score > 0.6
+
+
+def test_parts_that_would_be_in_the_floor_are_kept_above_it(walk: Study) -> None:
+    motion, feet = walk.motion, feet_of(walk.motion.skeleton, contact_points(walk.motion))
+    pairs = [FootPair(foot=tuple(foot), source=tuple(foot)) for foot in feet]
+    parts = {point.name for point in parts_above_floor(motion, pairs)}
+    assert {"Hips", "Head", "LeftHand"} <= parts
+    assert not {"LeftToeBase", "RightToeBase"} & parts
+    assert keep_above_floor(motion, pairs, None, 0.0) == []
+    sunk = replace(motion, root=motion.root - [0.0, leg_length(motion.skeleton), 0.0])
+    kept = {constraint.label for constraint in keep_above_floor(sunk, pairs, motion, 0.0)}
+    assert "Hips not in the floor" in kept
+    assert "Head not in the floor" not in kept
+
+
+def test_a_foot_stays_below_its_hip_unless_the_source_lifts_it_above(walk: Study) -> None:
+    motion, feet = walk.motion, feet_of(walk.motion.skeleton, contact_points(walk.motion))
+    pairs = [FootPair(foot=tuple(foot), source=tuple(foot)) for foot in feet]
+    assert keep_below_hips(motion, pairs, motion) == []
+    rotations = motion.rotations.copy()
+    thigh = motion.skeleton.joint("LeftUpLeg")
+    rotations[20:30, thigh] = multiply(
+        from_axis_angle(np.array([1.0, 0.0, 0.0]), -np.radians(120.0)), rotations[20:30, thigh]
+    )
+    kicks = replace(motion, rotations=rotations)
+    assert {c.label.split()[0][:4] for c in keep_below_hips(kicks, pairs, motion)} == {"Left"}
+    assert keep_below_hips(kicks, pairs, kicks) == []
+
+
+def test_a_body_that_hangs_low_rises_and_falls_by_its_own_height(walk: Study, spider: Study) -> None:
+    """A man who bends his knees by a third of his legs would put a spider's belly into the floor."""
+    squat = samples.motion("squat", fps=30.0).motion
+    result = analogy(walk.motion, spider.motion, squat, settings=Settings(any_length=True))
+    fall, source_fall = (float(np.ptp(each.root[:, 1])) for each in (result.raw, squat))
+    legs = leg_length(spider.motion.skeleton) / leg_length(squat.skeleton)
+    assert fall < 0.7 * legs * source_fall
+    assert result.quality.sunk < 0.02
+
+
+def test_joints_at_the_ends_of_limbs_that_flip_are_left_out(walk: Study) -> None:
+    rotations = walk.motion.rotations.copy()
+    for name in ("LeftFoot", "LeftUpLeg"):
+        joint = walk.motion.skeleton.joint(name)
+        rotations[::2, joint] = multiply(rotations[::2, joint], from_axis_angle(np.array([0.0, 0.0, 1.0]), np.pi))
+    flips = replace(walk.motion, rotations=rotations)
+    assert set(find_jumps(flips)) == {"LeftFoot", "LeftUpLeg"}
+    assert flipping_ends(flips) == ("LeftFoot",)
+
+
+def test_the_path_is_compared_with_the_sources() -> None:
+    """Who goes half as far as the steps, as the source does, slides no more than the source."""
+    assert replace(GOOD, path=0.5).score < 0.7
+    assert replace(GOOD, path=0.5, source_path=0.5).score == 1.0
+    assert replace(GOOD, path=2.5, source_path=0.5).score < 0.5

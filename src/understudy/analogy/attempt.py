@@ -185,11 +185,15 @@ class AttemptInput:
 def attempt(inputs: AttemptInput) -> Attempt:
     """Solve for B's coordinations with given matches, and measure the result."""
     chart, new = inputs.chart, inputs.new
-    goal = make_goal(
-        inputs.markers, chart, inputs.matches, new.marker.vectors, means=inputs.means, mean_weight=inputs.mean_weight
-    )
+    goal = None
+    if inputs.matches:
+        wanted = new.marker.vectors
+        goal = make_goal(
+            inputs.markers, chart, inputs.matches, wanted, means=inputs.means, mean_weight=inputs.mean_weight
+        )
     if inputs.limbs:
         goal = add_limbs(goal, inputs.limbs, chart.skeleton, new.marker.course, on_limbs(chart.skeleton, inputs.feet))
+    assert goal is not None
     outcome = solve(_task(inputs, goal))
     course = new.joint.course
     coordinates = outcome.table[0] + course @ outcome.table[1:]

@@ -8,12 +8,21 @@ from dataclasses import replace
 import numpy as np
 
 from understudy.analogy.conditions import PoseAt
-from understudy.analogy.quality import crouch, lift, lift_habit, wanted_lift
+from understudy.analogy.quality import (
+    above_hip,
+    crouch,
+    lift,
+    lift_habit,
+    lift_ratio,
+    parts_above_floor,
+    wanted_lift,
+)
 from understudy.analogy.stepping import FootPair, Stepping, foot_heights
 from understudy.base.quaternion import Array, conjugate, multiply
 from understudy.constraints.base import Constraint, PointRef
 from understudy.constraints.follow import Follow
 from understudy.constraints.pose import FixedPose
+from understudy.constraints.region import Region
 from understudy.figure.contacts import Contact, held_frames
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import leg_length
@@ -24,7 +33,25 @@ from understudy.solve.solvers.base import Outcome, Solution
 HEIGHT_TOLERANCE_LEGS = 0.03
 """How far feet and hips may be from the wanted height."""
 
-WISHES = ("follow", "pose")
+HEIGHT_TOLERANCE_SHARE = 0.1
+"""The same for feet that are lifted otherwise than they should be, as a share of how high they should be lifted."""
+
+SEEN_LIFTS = (0.85, 1.2)
+"""Lifts, relative to the wanted one, from which on a foot is lifted otherwise."""
+
+MIN_TOLERANCE_METRES = 1e-3
+"""Least of both tolerances."""
+
+MIN_SHARE_OF_LIFT = 0.5
+"""Least share of a foot's lift that is taken to be above its standing height."""
+
+HIP_MARGIN_LEGS = 0.02
+"""How far a foot may be above its hip."""
+
+MAX_NEAR_FLOOR_LEGS = 0.1
+"""A part of the body that is higher above the floor needs no constraint to stay there."""
+
+WISHES = ("follow", "pose", "region")
 """Kinds of constraints in the solve that are no contacts."""
 
 HEIGHT_WEIGHT = 0.01
@@ -66,13 +93,18 @@ def correct_heights(
         root = motion.root.copy()
         root[:, 1] += lowered * leg
         motion = replace(motion, root=root)
-        constraints.append(_follow_height(motion, motion.skeleton.names[0], root[:, 1], leg))
+        within = HEIGHT_TOLERANCE_LEGS * leg
+        constraints.append(_follow_height(motion, motion.skeleton.names[0], root[:, 1], within))
     bases = standing_bases(source, [pair.source for pair in stepping.pairs], contacts)
     for pair in stepping.pairs:
-        scale = wanted_lift(pair, motion, source, examples[1]) / max(lift(source, pair.source), 1e-6)
-        scale *= lift_habit(pair, (examples[0], examples[1]))
-        heights = scale * np.maximum(foot_heights(source, pair.source) - bases[pair.source[0].name], 0.0)
-        constraints += _lift_foot(pair, heights, motion, stepping.contacts, rises, floor)
+        wanted = wanted_lift(pair, motion, source, examples[1])
+        heights = np.maximum(foot_heights(source, pair.source) - bases[pair.source[0].name], 0.0)
+        scale = wanted / max(float(np.percentile(heights, 98)), MIN_SHARE_OF_LIFT * lift(source, pair.source), 1e-6)
+        heights *= scale * lift_habit(pair, (examples[0], examples[1]))
+        within = HEIGHT_TOLERANCE_LEGS * leg
+        if not SEEN_LIFTS[0] < lift_ratio(pair, motion, source, examples[1]) < SEEN_LIFTS[1]:
+            within = max(min(within, HEIGHT_TOLERANCE_SHARE * wanted), MIN_TOLERANCE_METRES)
+        constraints += _lift_foot(pair, heights, within, motion, stepping.contacts, rises, floor)
     return motion, constraints
 
 
@@ -94,13 +126,13 @@ def standing_bases(motion: Motion, feet: Sequence[Sequence[Point]], contacts: Se
 def _lift_foot(
     pair: FootPair,
     heights: Array,
+    within: float,
     motion: Motion,
     plants: Sequence[Contact],
     rises: dict[str, float],
     floor: float,
 ) -> list[Constraint]:
-    """Constraints that lift the points of a foot to heights (F,) above where they stand."""
-    leg = leg_length(motion.skeleton)
+    """Constraints that lift the points of a foot to heights (F,) above where they stand, within metres of them."""
     # The foot keeps its attitude: only its mean height follows the partner's.
     made = fk(motion).points(pair.foot)[..., 1] - floor - np.array([rises.get(p.name, 0.0) for p in pair.foot])
     attitude = made - made.mean(axis=1, keepdims=True)
@@ -108,14 +140,56 @@ def _lift_foot(
     for rank, point in enumerate(pair.foot):
         path = floor + rises.get(point.name, 0.0) + np.maximum(heights + attitude[:, rank], 0.0)
         stands = tuple((c.start, c.end) for c in plants if c.point.name == point.name)
-        constraints.append(_follow_height(motion, point, path, leg, stands))
+        follow = _follow_height(motion, point, path, within, stands)
+        # A foot that stands all the time needs none.
+        if len(follow.frames(np.arange(motion.num_frames) / motion.fps)):
+            constraints.append(follow)
     return constraints
 
 
+def keep_below_hips(motion: Motion, pairs: Sequence[FootPair], source: Motion) -> list[Region]:
+    """Constraints that keep feet below their hips, as those of the source are, where they come above them."""
+    regions: list[Region] = []
+    leg, times = leg_length(motion.skeleton), np.arange(motion.num_frames) / motion.fps
+    for pair in pairs:
+        (above, hips), (source_above, _) = above_hip(motion, pair.foot), above_hip(source, pair.source)
+        if source_above.max() > 0.0 or above.max() < HIP_MARGIN_LEGS * leg:
+            continue
+        centre = np.zeros((motion.num_frames, 3))
+        centre[:, 1] = hips + HIP_MARGIN_LEGS * leg
+        regions += [
+            Region(
+                point=PointRef(point=point),
+                shape="half_space",
+                centre=centre,
+                times=times,
+                normal=np.array([0.0, -1.0, 0.0]),
+                name=f"{point.name} not above the hip",
+            )
+            for point in pair.foot
+        ]
+    return regions
+
+
+def keep_above_floor(motion: Motion, pairs: Sequence[FootPair], example: Motion | None, floor: float) -> list[Region]:
+    """Constraints that keep above the floor the parts of B that are above it in its example and come near it."""
+    if example is None or not pairs:
+        return []
+    parts = parts_above_floor(example, pairs)
+    lowest = fk(motion).points(parts)[..., 1].min(axis=0) - floor
+    near = MAX_NEAR_FLOOR_LEGS * leg_length(motion.skeleton)
+    centre = np.array([0.0, floor, 0.0])
+    return [
+        Region(point=PointRef(point=part), centre=centre, name=f"{part.name} not in the floor")
+        for part, height in zip(parts, lowest, strict=True)
+        if height < near
+    ]
+
+
 def _follow_height(
-    motion: Motion, point: Point | str, heights: Array, leg: float, pauses: tuple[tuple[float, float], ...] = ()
+    motion: Motion, point: Point | str, heights: Array, within: float, pauses: tuple[tuple[float, float], ...] = ()
 ) -> Follow:
-    """A constraint that keeps a point near heights (F,), except in pauses."""
+    """A constraint that keeps a point within metres of heights (F,), except in pauses."""
     path = np.zeros((motion.num_frames, 3))
     path[:, 1] = heights
     return Follow(
@@ -123,7 +197,7 @@ def _follow_height(
         path=path,
         times=np.arange(motion.num_frames) / motion.fps,
         axes="y",
-        within=np.array(HEIGHT_TOLERANCE_LEGS * leg),
+        within=np.array(within),
         pauses=pauses,
         weight=HEIGHT_WEIGHT,
     )

@@ -13,10 +13,18 @@ import numpy as np
 
 from understudy.analogy.attempt import AnalogyError, Attempt
 from understudy.analogy.conditions import MarkerAt, PoseAt
-from understudy.analogy.finish import correct_heights, keep_poses, unmet_feet, without_feet, worst_contact
+from understudy.analogy.finish import (
+    correct_heights,
+    keep_above_floor,
+    keep_below_hips,
+    keep_poses,
+    unmet_feet,
+    without_feet,
+    worst_contact,
+)
 from understudy.analogy.matching import MarkerPair
 from understudy.analogy.posture import have_posture, posture_changes, with_posture
-from understudy.analogy.preparation import Preparation, Settings, find_jumps, prepare
+from understudy.analogy.preparation import GOOD_SCORE, Preparation, Settings, find_jumps, prepare
 from understudy.analogy.quality import Quality, measure_quality
 from understudy.analogy.result import Analogy
 from understudy.analogy.stepping import Stepping, Tempo, read_course, standing_heights, step
@@ -25,6 +33,7 @@ from understudy.base.errors import refuse_unknown_keywords
 from understudy.base.quaternion import Array, continuous
 from understudy.base.records import record
 from understudy.constraints.base import Constraint
+from understudy.correspondence.detached import attach, change_parents, find_detached_feet
 from understudy.figure.contacts import Contact, Floor, contact_points, detect_contacts, find_floor
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion
@@ -36,6 +45,9 @@ __all__ = ["Analogy", "AnalogyError", "MarkerAt", "MarkerPair", "PoseAt", "Setti
 
 MAX_CONTACT_HEIGHT_LEGS = 0.1
 """A contact of A that is higher above the floor is ignored."""
+
+MAX_PLANTED = 3
+"""At most so many attempts have their feet planted, as long as none comes out well."""
 
 MIN_QUALITY = 0.5
 """A lower coverage, likeness or score causes a warning."""
@@ -77,6 +89,12 @@ def analogy(
         watch: Called with the current step and the share of the work done.
     """
     settings = settings or Settings()
+    given = target if b_example is None else b_example.skeleton
+    if given is not None and attach(given) is not given:
+        poses = tuple(replace(pose, rotations=_pose_on_whole_body(pose.rotations, given)) for pose in poses)
+        mean_pose = None if mean_pose is None else _pose_on_whole_body(mean_pose, given)
+    a_new, target = _on_whole_body(a_new), None if target is None else attach(target)
+    a_example, b_example = (None if each is None else _on_whole_body(each) for each in (a_example, b_example))
     report = watch or (lambda _text, _share: None)
     report("studying the motions", 0.0)
     inputs = prepare(
@@ -91,14 +109,56 @@ def analogy(
     def judge(candidate: Attempt) -> float:
         """The score of an attempt, before its feet are planted."""
         draft = _Draft.of(inputs, candidate, contacts, tempo, posed=bool(poses or places))
+        quality = draft.quality(inputs, draft.stepping.motion, posed=bool(poses))
         drafts[id(candidate)] = draft
-        scores[id(candidate)] = candidate.score * draft.quality(inputs, draft.stepping.motion, posed=bool(poses)).score
-        return scores[id(candidate)]
+        # The planting keeps limits and the floor.
+        kept = replace(quality, limits=0.0, sunk=0.0) if settings.clean else quality
+        scores[id(candidate)] = candidate.score * kept.score
+        return candidate.score * quality.score
 
     attempts = inputs.attempts(level_poses, tuple(places), judge)
-    best = max(attempts, key=lambda candidate: scores[id(candidate)])
+    order = sorted(attempts, key=lambda candidate: -scores[id(candidate)])
     report("planting feet", 0.6)
-    return _finish(inputs, attempts, best, drafts[id(best)], level_poses, places)
+    results: list[Analogy] = []
+    # Given poses are kept by what was solved with them.
+    several = settings.clean and settings.retries and not (poses or places)
+    for best in order[: MAX_PLANTED if several else 1]:
+        results.append(_finish(inputs, attempts, best, drafts[id(best)], level_poses, places))
+        if results[-1].score >= GOOD_SCORE:
+            break
+    result = max(results, key=lambda each: each.score)
+    return result if given is None else on_given_body(result, given)
+
+
+def on_given_body(result: Analogy, given: Skeleton) -> Analogy:
+    """A result whose motion is on B's skeleton as it was given."""
+    motion = result.planted if attach(given) is given else change_parents(result.planted, given)
+    return replace(result, motion=motion)
+
+
+def _pose_on_whole_body(rotations: Array, given: Skeleton) -> Array:
+    """(J, 4) local rotations of a pose (J, 4) on the body with an ordinary tree."""
+    if rotations.shape != (given.num_joints, 4):
+        # Preparation tells what was expected.
+        return rotations
+    pose = Motion(skeleton=given, fps=30.0, root=np.zeros((1, 3)), rotations=rotations[None])
+    return np.asarray(change_parents(pose, attach(given)).rotations[0])
+
+
+def _on_whole_body(motion: Motion) -> Motion:
+    """A motion on a body with an ordinary tree: feet that hang apart from the legs, for inverse kinematics, hang there.
+
+    Such a foot moves with its leg, not by a track of its own.
+    """
+    body = attach(motion.skeleton)
+    if body is motion.skeleton:
+        return motion
+    whole = change_parents(motion, body)
+    if whole.offsets is None:
+        return whole
+    offsets, feet = whole.offsets.copy(), [body.index[foot] for foot in find_detached_feet(motion.skeleton)]
+    offsets[:, feet] = body.offsets[feet]
+    return replace(whole, offsets=offsets)
 
 
 @record
@@ -168,6 +228,7 @@ def _finish(
     quality = draft.quality(inputs, motion, posed=bool(poses))
     return Analogy(
         motion=motion,
+        planted=motion,
         quality=quality,
         raw=raw,
         level=draft.level,
@@ -187,7 +248,7 @@ def _finish(
         likeness=inputs.likeness,
         seconds=sum(result.outcome.seconds for result in attempts),
         warnings=tuple(_warnings(inputs, best, quality, solution)),
-        notes=stepping.notes,
+        notes=(*_flip_notes(inputs.flipping), *stepping.notes),
     )
 
 
@@ -209,6 +270,14 @@ def _step(inputs: Preparation, level: Motion, timed: _TimedSource, best: Attempt
         travel=inputs.settings.travel,
         feet=best.feet,
     )
+
+
+def _flip_notes(names: Sequence[str]) -> list[str]:
+    """A note on the joints of A that are left out."""
+    if not names:
+        return []
+    listed = ", ".join(f"`{name}`" for name in names[:4])
+    return [f"A's new motion: {listed} flips from one frame to the next: left out, with all below it."]
 
 
 def _warnings(inputs: Preparation, best: Attempt, quality: Quality, solution: Solution | None) -> list[str]:
@@ -244,7 +313,8 @@ def _warnings(inputs: Preparation, best: Attempt, quality: Quality, solution: So
             f"Poses, places or limits are missed by up to {best.outcome.violation:.2f} (radians or leg lengths); "
             "orthonormal=False, or fewer of them, may help."
         )
-    if solution is not None and solution.unmet:
+    # How high feet are lifted is a wish, and seen by the score.
+    if solution is not None and any(outcome.constraint.kind != "follow" for outcome in solution.unmet):
         warnings.append(f"Planting feet: {solution.result}.")
     return warnings
 
@@ -258,13 +328,15 @@ def _plant_feet(inputs: Preparation, draft: _Draft, poses: Sequence[PoseAt]) -> 
     timed, stepping = draft.timed, draft.stepping
     floor = Floor(height=timed.floor, slope=np.zeros(2))
     examples = (inputs.a_example, None if inputs.b is None else inputs.b.motion)
-    posed = [] if timed.warped else keep_poses(poses, stepping.motion, draft.level)
+    posed: list[Constraint] = [] if timed.warped else keep_poses(poses, stepping.motion, draft.level)
     heights: list[Constraint] = []
     motion = stepping.motion
     if not poses and inputs.mean is None and inputs.settings.mean_weight > 0.0:
         motion, heights = correct_heights(
             stepping, timed.source, timed.contacts, examples=examples, rises=inputs.rises, floor=timed.floor
         )
+        posed += keep_above_floor(motion, stepping.pairs, examples[1], timed.floor)
+        posed += keep_below_hips(motion, stepping.pairs, timed.source)
     assignment = Assignment(motion=motion, target=motion.skeleton)
     # Limits are those of B's example: a limit that B's new motion exceeds is not widened.
     options = Options(limits=False)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 
@@ -158,6 +159,22 @@ def find_jumps(motion: Motion) -> list[str]:
     return [name for name, step in zip(motion.skeleton.names, steps, strict=True) if step > limit]
 
 
+MAX_END_LEGS = 0.5
+"""Longest chain of bones below a joint that flips, such as an ankle or a thumb, that is left out by itself."""
+
+
+def flipping_ends(motion: Motion) -> tuple[str, ...]:
+    """The joints near the ends of limbs that flip from frame to frame: what they do is no movement to learn."""
+    skeleton, names = motion.skeleton, []
+    for name in find_jumps(motion):
+        joint = skeleton.index[name]
+        below = [int(j) for j in np.flatnonzero(skeleton.below(joint))]
+        chains = [skeleton.lengths[[k for k in skeleton.chain(j) if k in below and k != joint]].sum() for j in below]
+        if joint != 0 and max(chains) <= MAX_END_LEGS * leg_length(skeleton):
+            names.append(name)
+    return tuple(names)
+
+
 def choose_markers(
     source: Skeleton,
     body: Skeleton,
@@ -191,6 +208,11 @@ GOOD_SCORE = 0.6
 """From this score on no further attempts are made."""
 
 
+_Limbs = Literal["matched", "paired", "alone"]
+"""Limbs that step follow matched markers, or the limbs that they are paired with; alone, nothing else of B moves but by
+them."""
+
+
 @record
 class Preparation:
     """The checked and analysed inputs."""
@@ -211,6 +233,8 @@ class Preparation:
     a_markers: tuple[Point, ...]
     b_markers: tuple[Point, ...]
     settings: Settings
+    flipping: tuple[str, ...] = ()
+    """Joints of A that flip in its new motion, and are left out for it."""
     components: int
 
     @cached
@@ -273,9 +297,9 @@ class Preparation:
         """
         attempts: list[Attempt] = []
         first_error: AnalogyError | None = None
-        for threshold, components, by_limbs in self._choices(posed=bool(poses or places)):
+        for threshold, components, limbs in self._choices(posed=bool(poses or places)):
             try:
-                attempts.append(self._attempt(threshold, components, poses, places, by_limbs=by_limbs))
+                attempts.append(self._attempt(threshold, components, poses, places, limbs=limbs))
             except AnalogyError as error:
                 first_error = first_error or error
                 continue
@@ -291,20 +315,21 @@ class Preparation:
             raise first_error
         return attempts
 
-    def _choices(self, *, posed: bool) -> Iterator[tuple[float | None, int, bool]]:
+    def _choices(self, *, posed: bool) -> Iterator[tuple[float | None, int, _Limbs]]:
         """Thresholds, numbers of components, and whether limbs that step are paired, in the order they are tried."""
         first_threshold, count = self.settings.threshold, self.components
-        yield first_threshold, count, False
+        yield first_threshold, count, "matched"
         if self.settings.retries:
             # A given pose, or a mean pose that must not follow A's, determines how B's legs stand.
             posed = posed or self.mean is not None or self.settings.mean_weight == 0.0
             if self.a is not None and self.b is not None and not posed:
-                yield first_threshold, count, True
-                yield first_threshold, count + 3, True
+                yield first_threshold, count, "paired"
+                yield first_threshold, count + 3, "paired"
+                yield first_threshold, count + 3, "alone"
             thresholds = [None] if self.pairs else [t for t in MATCH_THRESHOLDS if t != first_threshold]
             other_counts = [c for c in (count + 3, count - 2) if c >= 1]
-            yield from ((threshold, count, False) for threshold in thresholds if threshold is not None)
-            yield from ((first_threshold, components, False) for components in other_counts)
+            yield from ((threshold, count, "matched") for threshold in thresholds if threshold is not None)
+            yield from ((first_threshold, components, "matched") for components in other_counts)
 
     def _attempt(
         self,
@@ -313,15 +338,15 @@ class Preparation:
         poses: Sequence[PoseAt],
         places: Sequence[MarkerAt],
         *,
-        by_limbs: bool,
+        limbs: _Limbs,
     ) -> Attempt:
         settings = self.settings
         new = self.study_new(components)
         b = self.b if self.b is None else self._with_components(self.b, components)
-        matches, match_threshold = self._matches(b, new, threshold)
+        matches, match_threshold = ([], threshold) if limbs == "alone" else self._matches(b, new, threshold)
         start, near = self._start(b, components)
-        feet, limbs = self._limbs(b, new) if by_limbs else ((), ())
-        keeps_orthonormal = b is not None and len(poses) <= 1 and not by_limbs
+        feet, goals = self._limbs(b, new) if limbs != "matched" else ((), ())
+        keeps_orthonormal = b is not None and len(poses) <= 1 and limbs == "matched"
         return attempt(
             AttemptInput(
                 chart=self.chart,
@@ -339,10 +364,11 @@ class Preparation:
                 orthonormal=keeps_orthonormal if settings.orthonormal is None else settings.orthonormal,
                 poses=tuple(poses),
                 places=tuple(places),
-                limits=self.limits,
+                # The planting keeps limits: those that keep a body from what its limbs should do are left to it.
+                limits=() if limbs == "alone" else self.limits,
                 aligned=settings.aligned and b is not None,
                 feet=feet,
-                limbs=limbs,
+                limbs=goals,
             )
         )
 
@@ -429,6 +455,8 @@ def prepare(
 ) -> Preparation:
     """Check the inputs and analyse the motions; arguments as in `understudy.analogy`."""
     body = check_body(a_example, b_example, a_new, target, pairs, settings)
+    flipping = tuple(name for name in flipping_ends(a_new) if name not in settings.without)
+    settings = replace(settings, without=(*settings.without, *flipping))
     a_markers, b_markers = choose_markers(a_new.skeleton, body, pairs, markers, settings)
     new = make_study(
         a_new,
@@ -459,6 +487,7 @@ def prepare(
         a_markers=a_markers,
         b_markers=b_markers,
         settings=settings,
+        flipping=flipping,
         components=count,
     )
 

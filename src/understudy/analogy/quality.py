@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from understudy.analogy.posture import have_posture, posture_deviations
-from understudy.analogy.stepping import FootPair, Stepping, foot_heights, limb_top
+from understudy.analogy.stepping import FootPair, Stepping, foot_heights, hip_height, limb_top
 from understudy.analogy.study import find_course
 from understudy.base.quaternion import Array
 from understudy.base.records import record
 from understudy.constraints.base import ConstraintInput
 from understudy.constraints.joint_range import JointRange
 from understudy.figure.contacts import Contact, held_frames
-from understudy.figure.kinematics import fk
+from understudy.figure.kinematics import Pose, fk
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point
@@ -37,6 +37,9 @@ PATH_RANGE = (0.7, 1.4)
 
 MIN_PATH_LEGS = 0.5
 """A shorter path is not compared with its steps."""
+
+MAX_SPOT_LEGS = 0.75
+"""A body that stays within so small a square hops or turns in place."""
 
 MAX_ABOVE_HIPS_LEGS = 0.1
 """A foot that is this much higher than its hip, and the source's is not, looks wrong."""
@@ -80,7 +83,9 @@ class Quality:
     crouch: float
     """Legs by which B is lowered from its example more than A from its own; 0 without examples."""
     path: float | None
-    """Length of the path relative to the mean sum of the steps; None if B hardly travels."""
+    """Length of the path relative to the mean sum of the steps; None if A or B hardly travels."""
+    source_path: float | None = None
+    """The same of A's new motion: who hops on the spot goes less far than the sum of the hops."""
     stance: float
     """Share of the time, from 0 to 1, in which B's feet are down or up as their partners are."""
     limits: float
@@ -101,7 +106,7 @@ class Quality:
             "lift": lift_factor(list(self.lifts.values())),
             "above hips": _falling(self.above_hips, 0.0, MAX_ABOVE_HIPS_LEGS),
             "crouch": _falling(abs(self.crouch), 0.5 * MAX_CROUCH_LEGS, MAX_CROUCH_LEGS),
-            "path": 1.0 if self.path is None else _ratio_factor(self.path, PATH_RANGE),
+            "path": self._path_factor,
             "stance": stance_factor(self.stance),
             "limits": _falling(self.limits, 0.5 * MAX_LIMIT_EXCESS_RADIANS, MAX_LIMIT_EXCESS_RADIANS),
             "raised": _falling(self.raised, 0.5 * MAX_RAISED_LEGS, MAX_RAISED_LEGS),
@@ -109,6 +114,14 @@ class Quality:
             "posture": _falling(self.posture, 0.5 * MAX_POSTURE_RADIANS, MAX_POSTURE_RADIANS),
             "sunk": _falling(self.sunk, 0.5 * MAX_SUNK_LEGS, MAX_SUNK_LEGS),
         }
+
+    @property
+    def _path_factor(self) -> float:
+        """1 if the path is about as long as its steps, or about as much shorter or longer as the source's."""
+        if self.path is None:
+            return 1.0
+        ratios = (self.path, self.path / max(self.source_path or 1.0, 1e-6))
+        return max(_ratio_factor(ratio, PATH_RANGE) for ratio in ratios)
 
     @property
     def score(self) -> float:
@@ -143,6 +156,7 @@ class Quality:
             "above_hips": self.above_hips,
             "crouch": self.crouch,
             "path": self.path,
+            "source_path": self.source_path,
             "stance": self.stance,
             "limits": self.limits,
             "raised": self.raised,
@@ -198,11 +212,14 @@ def measure_quality(
         floor: Height of the floor, metres.
         limits: B's joint limits.
     """
+    stays = np.ptp(source.root[:, [0, 2]], axis=0).max() < MAX_SPOT_LEGS * leg_length(source.skeleton)
     return Quality(
         lifts={pair.name: lift_ratio(pair, motion, source, examples[1]) for pair in stepping.pairs},
         above_hips=_above_hips(stepping.pairs, motion, source),
         crouch=crouch(motion, source, examples, stepping),
-        path=_path_ratio(motion, stepping),
+        # The path of who turns or hops in place tells nothing of the steps.
+        path=None if stays else _path_ratio(motion, [pair.foot for pair in stepping.pairs], stepping.contacts),
+        source_path=_path_ratio(source, [pair.source for pair in stepping.pairs], contacts),
         stance=_stance_likeness(motion, stepping.pairs, source, contacts, rises, floor),
         limits=_limit_excess(motion, limits),
         raised=_raised(motion, stepping.pairs, source, rises, floor),
@@ -227,20 +244,25 @@ def _posture(motion: Motion, source: Motion, examples: tuple[Motion | None, Moti
 
 
 def _sunk(motion: Motion, pairs: Sequence[FootPair], example: Motion | None, floor: float) -> float:
-    """Legs by which a joint of B that is above the floor in its example is below it."""
+    """Legs by which a part of B that is above the floor in its example is below it."""
     if example is None or not pairs:
         return 0.0
-    leg = leg_length(motion.skeleton)
-    ground = min(float(np.percentile(fk(example).points(pair.foot)[..., 1], 5)) for pair in pairs)
-    usual = np.percentile(fk(example).positions[..., 1], 2, axis=0) - ground
-    lowest = np.percentile(fk(motion).positions[..., 1], 2, axis=0) - floor
+    heights = fk(motion).points(parts_above_floor(example, pairs))[..., 1] - floor
+    lowest = np.percentile(heights, 2, axis=0) if heights.size else np.zeros(0)
+    return max(float(-lowest.min(initial=0.0)), 0.0) / leg_length(motion.skeleton)
+
+
+def parts_above_floor(example: Motion, pairs: Sequence[FootPair]) -> list[Point]:
+    """The joints and tips of B that are above the floor all through its example: what must not be in the floor."""
+    skeleton = example.skeleton
     # A joint on the root that nothing hangs on, such as a mark between the footsteps, is a helper of the rig.
-    helper = [
-        parent == 0 and not children
-        for parent, children in zip(motion.skeleton.parents, motion.skeleton.children, strict=True)
-    ]
-    body = (usual > MIN_CLEARANCE_LEGS * leg) & ~np.array(helper)
-    return max(float(-lowest[body].min(initial=0.0)), 0.0) / leg
+    helpers = {j for j, parent in enumerate(skeleton.parents) if parent == 0 and not skeleton.children[j]}
+    points = [*(skeleton.point(name) for name in skeleton.names), *skeleton.ends]
+    points = [point for point in points if skeleton.joint(point.joint) not in helpers]
+    ground = min(float(np.percentile(fk(example).points(pair.foot)[..., 1], 5)) for pair in pairs)
+    usual = np.percentile(fk(example).points(points)[..., 1], 2, axis=0) - ground
+    clearance = MIN_CLEARANCE_LEGS * leg_length(skeleton)
+    return [point for point, height in zip(points, usual, strict=True) if height > clearance]
 
 
 def lift(motion: Motion, foot: Sequence[Point]) -> float:
@@ -276,22 +298,22 @@ def lift_ratio(pair: FootPair, motion: Motion, source: Motion, example: Motion |
     return made / max(wanted, 1e-6)
 
 
-def hip_height(motion: Motion, foot: Sequence[Point]) -> float:
-    """Mean height of the top of a limb above the lowest heights of its foot, metres."""
-    top = fk(motion).positions[:, limb_top(motion.skeleton, foot[0]), 1]
-    return float(np.mean(top) - np.percentile(foot_heights(motion, foot), 5))
-
-
 def _above_hips(pairs: Sequence[FootPair], motion: Motion, source: Motion) -> float:
     """Legs by which a foot of B is above its hip at most, less what its partner is."""
     worst = -np.inf
     for pair in pairs:
-        excess = []
-        for body, foot in ((motion, pair.foot), (source, pair.source)):
-            above = foot_heights(body, foot) - fk(body).positions[:, limb_top(body.skeleton, foot[0]), 1]
-            excess.append(float(above.max()) / leg_length(body.skeleton))
+        excess = [
+            float(above_hip(body, foot)[0].max()) / leg_length(body.skeleton)
+            for body, foot in ((motion, pair.foot), (source, pair.source))
+        ]
         worst = max(worst, excess[0] - max(excess[1], 0.0))
     return worst if np.isfinite(worst) else 0.0
+
+
+def above_hip(motion: Motion, foot: Sequence[Point]) -> tuple[Array, Array]:
+    """(F,) metres by which a foot is above its hip, and (F,) metres, the height of that hip."""
+    hips = fk(motion).positions[:, limb_top(motion.skeleton, foot[0]), 1]
+    return foot_heights(motion, foot) - hips, hips
 
 
 def crouch(motion: Motion, source: Motion, examples: tuple[Motion | None, Motion | None], stepping: Stepping) -> float:
@@ -312,25 +334,30 @@ def crouch(motion: Motion, source: Motion, examples: tuple[Motion | None, Motion
     return lowered[1] - min(lowered[0], MAX_CROUCH_SHARE * float(heights[0]))
 
 
-def _path_ratio(motion: Motion, stepping: Stepping) -> float | None:
-    """Length of the root's path between the first and last plants relative to the mean way of the feet."""
+def _path_ratio(motion: Motion, feet: Sequence[Sequence[Point]], contacts: Sequence[Contact]) -> float | None:
+    """Length of the root's path between the first and last plants relative to the way of the feet; of each foot the
+    point that goes farthest counts."""
     leg = leg_length(motion.skeleton)
     pose = fk(motion)
     ratios = []
-    for pair in stepping.pairs:
-        point = pair.foot[0]
-        plants = [c for c in stepping.contacts if c.point.name == point.name]
-        if len(plants) < 2:
-            continue
-        frames = [int(np.mean(c.frames(motion.fps, motion.num_frames))) for c in plants]
-        places = pose.points([point])[frames, 0][:, [0, 2]]
-        steps = float(np.linalg.norm(np.diff(places, axis=0), axis=-1).sum())
-        gone = motion.root[frames[0] : frames[-1] + 1][:, [0, 2]]
-        # The sway of single frames is not part of the path.
-        path = float(np.linalg.norm(np.diff(motion.root[frames][:, [0, 2]], axis=0), axis=-1).sum())
-        if len(gone) > 1 and max(path, steps) > MIN_PATH_LEGS * leg:
+    for foot in feet:
+        ways = [_way(motion, pose, point, contacts) for point in foot]
+        steps, path = max(ways, default=(0.0, 0.0))
+        if max(path, steps) > MIN_PATH_LEGS * leg:
             ratios.append(path / max(steps, 1e-6))
     return float(np.median(ratios)) if ratios else None
+
+
+def _way(motion: Motion, pose: Pose, point: Point, contacts: Sequence[Contact]) -> tuple[float, float]:
+    """Metres that a point goes from plant to plant, and that the root goes in that time."""
+    plants = [c for c in contacts if c.point.name == point.name and c.on == "floor"]
+    if len(plants) < 2:
+        return 0.0, 0.0
+    frames = [int(np.mean(c.frames(motion.fps, motion.num_frames))) for c in plants]
+    # The sway of single frames is not part of the path.
+    ways = (pose.points([point])[frames, 0], motion.root[frames])
+    steps, path = (float(np.linalg.norm(np.diff(way[:, [0, 2]], axis=0), axis=-1).sum()) for way in ways)
+    return steps, path
 
 
 def _stance_likeness(

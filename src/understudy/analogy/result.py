@@ -59,7 +59,10 @@ class Analogy:
     """B's new motion and how it was made."""
 
     motion: Motion
-    """B's motion on its path, feet planted."""
+    """B's motion on its path, feet planted, on B's skeleton as it was given."""
+    planted: Motion
+    """The same on a body with an ordinary tree, on which everything is solved and measured: feet that hang apart from
+    the legs, for inverse kinematics, hang from the legs."""
     raw: Motion
     """The same before its feet were planted."""
     level: Motion
@@ -109,7 +112,7 @@ class Analogy:
     @cached
     def measures(self) -> dict[str, Any]:
         """Measures of success, in metres, seconds and radians."""
-        feet = feet_of(self.motion.skeleton, self.points)
+        feet = feet_of(self.planted.skeleton, self.points)
         paths = fk(self.level).points([foot[0] for foot in feet]) if feet else np.zeros((len(self.level), 1, 3))
         example = None if self.b is None else lifts(self.b.motion, self.points)
         return {
@@ -133,7 +136,7 @@ class Analogy:
         level = self.new.course.off(self.new.motion)
         feet = feet_of(level.skeleton, contact_points(self.new.motion))
         cycle = period(fk(level).points([foot[0] for foot in feet]), level.fps) if feet else None
-        return None if cycle is None else cycle * self.motion.duration / level.duration
+        return None if cycle is None else cycle * self.planted.duration / level.duration
 
     def _pose_error(self, pose: PoseAt) -> float:
         """The largest angle by which the solved motion or the result with planted feet misses a pose, radians."""
@@ -145,7 +148,7 @@ class Analogy:
         wanted[0] = multiply(heading, wanted[0])
         return max(
             pose_error(self.level, pose.frame, pose.rotations, list(joints)),
-            pose_error(self.motion, pose.frame, wanted, list(joints)),
+            pose_error(self.planted, pose.frame, wanted, list(joints)),
         )
 
     def _place_error(self, place: MarkerAt) -> float:

@@ -98,6 +98,9 @@ MAX_STANDING_HEIGHT_LEGS = 0.3
 MAX_STANCE_HEIGHT_LEGS = 0.15
 """A stance in which the foot stays higher above the floor is not planted."""
 
+MIN_ROOM = 0.1
+"""Least share of the source's rise and fall that a body makes, however low it hangs."""
+
 MAX_GAP_SECONDS = 0.05
 """Two stances of a foot with a shorter gap are merged."""
 
@@ -214,6 +217,12 @@ def limb_top(skeleton: Skeleton, point: Point) -> int:
     return joint
 
 
+def hip_height(motion: Motion, foot: Sequence[Point]) -> float:
+    """Mean height of the top of a limb above the lowest heights of its foot, metres."""
+    top = fk(motion).positions[:, limb_top(motion.skeleton, foot[0]), 1]
+    return float(np.mean(top) - np.percentile(foot_heights(motion, foot), 5))
+
+
 def _reach(skeleton: Skeleton, joint: int) -> float:
     """Length of the longest chain of bones from a joint's parent down to a leaf, metres."""
     below = [_reach(skeleton, child) for child in skeleton.children[joint]]
@@ -267,7 +276,8 @@ def step(
     legs = leg_ratio(source.skeleton, motion.skeleton)
     local = fk(replace(motion, root=np.zeros_like(motion.root))).points(points)
     stances = _stances(pairs, contacts)
-    standing = _find_standing(points, stances, local, rises, motion, source, legs)
+    vertical = legs * _room(pairs, motion, source, legs)
+    standing = _find_standing(points, stances, local, rises, motion, source, vertical)
     too_high = [point.name for point in points if stances.get(point.name) and point.name not in standing]
     if too_high:
         notes.append(f"{', '.join(f'`{name}`' for name in too_high)}: too high to stand; not planted.")
@@ -276,7 +286,7 @@ def step(
         ratio = _travel_ratio(points, stances, local, source, legs)
     else:
         ratio = legs if travel == "legs" else float(travel)
-    placed = _place_motion(motion, source, points, stances, local, rises, ratio, legs, floor)
+    placed = _place_motion(motion, source, points, stances, local, rises, ratio, vertical, floor)
     plants, floating = _plant_feet(placed, points, stances, rises, floor)
     if floating:
         notes.append(f"{floating} of {floating + len(plants)} stances are too high above the floor: not planted.")
@@ -381,6 +391,16 @@ def _merge_contacts(contacts: Sequence[Contact]) -> list[Contact]:
     return merged
 
 
+def _room(pairs: Sequence[FootPair], motion: Motion, source: Motion, legs: float) -> float:
+    """Share of the source's rise and fall, in legs, for which a body has room: less than 1 where it hangs low between
+    long legs, as a spider does."""
+    if not pairs:
+        return 1.0
+    own = float(np.mean([hip_height(motion, pair.foot) for pair in pairs]))
+    source_height = float(np.mean([hip_height(source, pair.source) for pair in pairs]))
+    return float(np.clip(own / max(legs * source_height, 1e-6), MIN_ROOM, 1.0))
+
+
 def _find_standing(
     points: Sequence[Point],
     stances: dict[str, list[Contact]],
@@ -426,12 +446,12 @@ def _place_motion(
     local: Array,
     rises: dict[str, float],
     ratio: float,
-    legs: float,
+    vertical_ratio: float,
     floor: float,
 ) -> Motion:
     """B's motion with its path scaled about the start and its feet on the floor."""
     root = source.root[:1] + ratio * (source.root - source.root[:1])
-    vertical = legs * (source.root[:, 1] - source.root[:, 1].mean())
+    vertical = vertical_ratio * (source.root[:, 1] - source.root[:, 1].mean())
     heights, lowest = [], local[..., 1].min() if len(points) else 0.0
     for i, point in enumerate(points):
         standing = held_frames(motion, stances.get(point.name, ()))

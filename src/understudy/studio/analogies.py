@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from understudy.analogy.conditions import PoseAt, reach
-from understudy.analogy.make import analogy
+from understudy.analogy.make import analogy, on_given_body
 from understudy.analogy.preparation import Settings
 from understudy.analogy.result import Analogy
 from understudy.base.errors import UnderstudyError
@@ -205,7 +205,8 @@ def _plant_dragged(result: Analogy, pose_tables: Sequence[Table], settings: Sett
     floor = find_floor(result.stepping.contacts, leg_length(raw.skeleton))
     assignment, options = Assignment(motion=raw, target=raw.skeleton), Options(limits=settings.limits)
     solution = plan([assignment], constraints=places, contacts=contacts, options=options, floor=floor).solve()
-    return replace(result, motion=replace(solution.motion, name=result.motion.name), solution=solution)
+    planted = replace(solution.motion, name=result.motion.name)
+    return on_given_body(replace(result, planted=planted, solution=solution), result.motion.skeleton)
 
 
 def _contradicts(contact: Contact, skeleton: Skeleton, name: str, time: float) -> bool:
