@@ -1,6 +1,6 @@
 /** What the page knows: copies of what the server keeps, and what is being looked at. */
 
-import { effect, signal } from "@preact/signals";
+import { batch as together, effect, signal } from "@preact/signals";
 import { Connection, type Arrays } from "./net";
 import { frameOf, merged, type MotionData } from "./motions";
 import type {
@@ -230,7 +230,11 @@ function takeState(fresh: State): void {
 }
 
 function takeResult(fresh: Result): void {
-  result.value = fresh;
+  together(() => {
+    result.value = fresh;
+    if (unseen) motionsChanged.value++;
+    unseen = false;
+  });
   const { shown } = view.value;
   const there = shown === "result" || fresh.variants.some((variant) => variant.which === shown);
   if (fresh.seq === null && !there) look({ shown: "result" });
@@ -242,8 +246,13 @@ function take(header: BinaryHeader, arrays: Arrays): void {
   const motion = merged(motions.get(which), header as MotionHeader, arrays);
   if (!motion) return;
   motions.set(which, motion);
-  motionsChanged.value++;
+  // While something is dragged, motion and result are drawn as one picture: the result follows at once.
+  if (motion.header.seq !== null) unseen = true;
+  else motionsChanged.value++;
 }
+
+/** Whether a motion of a drag waits for its result. */
+let unseen = false;
 
 /** What is remembered besides the view itself. */
 interface Remembered {

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence, Set
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import partial
+from functools import cache, partial
 from time import perf_counter
 from typing import Any
 
@@ -107,12 +107,22 @@ def _touched(removed: list[Constraint], added: list[Constraint], times: Array) -
 
 def signature(constraint: Constraint, *, timed: bool = True) -> Hashable:
     """All fields of a constraint except its name, as a hashable value; without `timed` also except its times."""
+    names = _compared_fields(type(constraint), timed)
+    return constraint.kind, *[_hashable(getattr(constraint, name)) for name in names]
+
+
+@cache
+def _compared_fields(kind: type[Constraint], timed: bool) -> tuple[str, ...]:
+    """The fields of a kind of constraint that its signature has."""
     ignored = ("name",) if timed else ("name", *TIMING_FIELDS)
-    values = [_hashable(getattr(constraint, field.name)) for field in fields(constraint) if field.name not in ignored]
-    return constraint.kind, *values
+    return tuple(field.name for field in fields(kind) if field.name not in ignored)
 
 
 def _hashable(value: Any) -> Hashable:
+    if value is None or isinstance(value, str | float | int):
+        # Most are: a hundred constraints are compared in every update of a drag.
+        plain: Hashable = value
+        return plain
     if isinstance(value, np.ndarray):
         return value.shape, value.tobytes()
     if isinstance(value, tuple | list):

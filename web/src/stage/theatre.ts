@@ -27,7 +27,7 @@ export interface Sight {
 }
 
 /** Milliseconds that a dragged handle waits to be drawn with the motion that follows it. */
-const PATIENCE = 100;
+const PATIENCE = 250;
 const AT = new Vector3();
 const ORIGIN = new Vector3();
 
