@@ -41,8 +41,8 @@ MAX_READ_TRIANGLES = 3_000_000
 """Meshes of a robot beyond this number are left out."""
 
 MIN_CELL_PER_HEIGHT, MAX_CELL_PER_HEIGHT, CELL_FACTOR = 5e-4, 0.1, 1.35
-"""In body heights, the sides of the cubes whose vertices become one where meshes are made coarser: they grow by the factor
-from the first to the second until few enough triangles are left."""
+"""In body heights, the sides of the cubes whose vertices become one where meshes are made coarser: they grow by the
+factor from the first to the second until few enough triangles are left."""
 
 MIN_TRIANGLES = 64
 """A solid with no more is never made coarser."""
@@ -113,8 +113,10 @@ def _few_triangles(solids: list[Solid], tall: float) -> list[Solid]:
 
 
 def _coarser(solid: Solid, cell: float) -> Solid:
-    """A solid whose vertices in one cube of a side in metres become one, in their middle, where they face one way. A solid that is hardly
-    larger than a cube stays as it is."""
+    """A solid whose vertices that are in one cube of a side in metres, and face one way, become one in their middle.
+
+    A solid that is hardly larger than a cube stays as it is.
+    """
     vertices, triangles = solid
     if len(triangles) <= MIN_TRIANGLES:
         return solid
