@@ -4,9 +4,9 @@
 
 The character is the sample adult whose skin is cut into as many triangles, with an image on it. Measured are the
 compressed size of the page, the seconds from asking for the page to its first picture with the bodies in it, pictures a
-second while a motion of 60 frames a second plays, and updates a second while a hand is dragged in one of 30. "Processor" is the processor time of browser and
-server together; on a machine that does other work too, it says more than the clock does: two processors that are free
-can draw as many pictures a second as fit into it.
+second while a motion of 60 frames a second plays, and updates a second while a hand is dragged in one of 30.
+"Processor" is the processor time of browser and server together; on a machine that does other work too, it says more
+than the clock does: two processors that are free can draw as many pictures a second as fit into it.
 """
 
 from __future__ import annotations

@@ -164,7 +164,7 @@ MAX_MERIT_RATIO = 3.0
 MIN_WARM_GAIN = 0.005
 """Least relative gain of a step after a warm start; small, because warm-started keys are nearly right."""
 
-MAX_COLD_STEPS, MAX_WARM_STEPS, MAX_LIMB_STEPS = 8, 3, 2
+MAX_COLD_STEPS, MAX_WARM_STEPS, MAX_LIMB_STEPS = 8, 3, 1
 """Most steps of the band-limited level, cold and warm-started, and of each level that moves limbs."""
 
 
