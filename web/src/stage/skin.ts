@@ -123,6 +123,12 @@ export class Skin {
     this.shadow.matrixWorldNeedsUpdate = true;
   }
 
+  /** Draw it that much aside: what is translucent goes behind what is in the same place. */
+  shift(by: Vector3): void {
+    this.mesh.position.copy(by);
+    this.veil.position.copy(by);
+  }
+
   set visible(visible: boolean) {
     this.mesh.visible = visible;
     this.veil.visible = visible && this.translucent;
