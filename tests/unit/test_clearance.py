@@ -63,13 +63,12 @@ def cleared(source: Motion, start: Motion, kind: str = "arm") -> Motion:
     return keep_clear(source, start, skin(start.skeleton), kind=kind)
 
 
-def in_the_belly() -> Motion:
-    """The left wrist goes into the trunk and out again."""
+def in_the_belly(goal: tuple[float, float, float] = (0.07, 0.13, 0.07)) -> Motion:
+    """The left wrist goes into the trunk and out again, to a place in metres from the hips."""
     motion = standing()
     pose, joint_of = fk(motion), roles(motion.skeleton)
-    goal = pose.positions[0, joint_of[HIPS]] + [0.07, 0.13, 0.07]
     share = np.sin(np.pi * np.arange(60) / 59) ** 2
-    return with_hand_at(motion, "left", goal, share)
+    return with_hand_at(motion, "left", pose.positions[0, joint_of[HIPS]] + goal, share)
 
 
 def test_a_hand_in_the_body_is_pushed_out() -> None:
@@ -126,14 +125,14 @@ def test_depths_change_with_the_turns_as_their_gradients_say(side: str) -> None:
     start = in_the_belly()
     pose = fk(start)
     body = _Body(
-        size=height(start.skeleton), rate=30.0, solid=solid_body(start.skeleton), tolerance=0.0, allowed={},
-        joined=joined_parts(start.skeleton),
+        size=height(start.skeleton), rate=30.0, solid=solid_body(start.skeleton), shapes=None, tolerance=0.0,
+        allowed={}, joined=joined_parts(start.skeleton),
     )  # fmt: skip
     limb = Limb.of(start.skeleton, pose, "arm", side)
-    evaluate = _View(
-        body=body, limb=limb, start=pose, pose=pose, share=1.0, touches=None, wrists={}
-    ).evaluator()  # fmt: skip
     zero, step = np.zeros((60, 4)), 1e-5
+    evaluate = _View(
+        body=body, limb=limb, begin=limb.turned(zero), start=pose, pose=pose, share=1.0, touches=None, wrists={}
+    ).evaluator()  # fmt: skip
     rows = evaluate(limb.turned(zero))
     assert len(rows.values) > 100
     compared = 0
@@ -151,6 +150,16 @@ def test_depths_change_with_the_turns_as_their_gradients_say(side: str) -> None:
         assert np.mean(wrong < 0.15) > 0.9
         compared += 1
     assert compared
+
+
+def test_frames_that_are_left_out_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bodies without skin are looked at only where their capsules meet: the same result as looked at everywhere."""
+    source, start = standing(), in_the_belly((0.0, 0.13, 0.0))
+    few = keep_clear(source, start, kind="arm")
+    assert few is not start, "the defect must be there"
+    everywhere = property(lambda view: {part: np.arange(60) for name in view.met for part in (name, *view.met[name])})
+    monkeypatch.setattr(_View, "close_frames", everywhere)
+    np.testing.assert_array_equal(keep_clear(source, start, kind="arm").rotations, few.rotations)
 
 
 @pytest.mark.parametrize("factor", [1.0, 1.5])

@@ -616,7 +616,7 @@ class _Human:
         """World rotations of both feet, or toes: as they are on the floor, and pointing forwards.
 
         Feet of a capture slope by some degrees more or less than each other. If one is much steeper, the flatter one
-        counts: the other one stood on its toes.
+        counts: the other one stood on its toes. Toes lie on the floor either way, each with its own slope.
         """
         ups: dict[int, Array] = {}
         bones: dict[int, Array] = {}
@@ -644,7 +644,7 @@ class _Human:
                 bones[joint] = unrotate(self.base[joint], FORWARD)
             else:
                 flatter, own = min(slopes.values()), slopes[joint]
-                flat = own if own < flatter + MAX_UNEVEN_SLOPE_RADIANS else flatter
+                flat = own if part == "toe" or own < flatter + MAX_UNEVEN_SLOPE_RADIANS else flatter
                 excess = own - min(flat, self._max_flat_slope(joint, bones[joint]))
                 up = rotate(from_axis_angle(unit(cross(up, bones[joint])), excess), up)
             known[joint] = _orient(up, bones[joint], UP, FORWARD)

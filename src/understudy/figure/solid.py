@@ -103,9 +103,9 @@ class SolidBody:
     probe_parts: np.ndarray
     """(P,) the part of each place."""
 
-    def probe_places(self, pose: Pose, part: str) -> Array:
-        """(F, P, 3) metres, world: the places on a part."""
-        return skinned(_some_vertices(self.probes, self.probe_parts == part), pose)
+    def probe_places(self, pose: Pose, part: str, frames: np.ndarray | None = None) -> Array:
+        """(F, P, 3) metres, world: the places on a part, at some frames of a pose, or at all."""
+        return skinned(_some_vertices(self.probes, self.probe_parts == part), pose, frames)
 
 
 @lru_cache(maxsize=16)

@@ -19,7 +19,7 @@ from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
 from understudy.figure.skin import Mesh
 from understudy.figure.solid import Pair, SolidBody, nearest_solids, resting_overlaps, solid_body
-from understudy.figure.surface import body_parts, capsules, joined_parts, resting_depths
+from understudy.figure.surface import Capsules, body_parts, capsules, joined_parts, resting_depths
 from understudy.retarget.limb_turns import (
     LIMBS,
     Limb,
@@ -74,6 +74,7 @@ def keep_clear(
         size=height(start.skeleton),
         rate=key_rate(start),
         solid=solid_body(start.skeleton, meshes),
+        shapes=None if meshes else capsules(start.skeleton),
         tolerance=height(start.skeleton) * (MAX_SKIN_DEPTH_HEIGHTS if meshes else MAX_CAPSULE_DEPTH_HEIGHTS),
         allowed=_allowed_depths(source[frames], start.skeleton, meshes),
         joined=joined_parts(start.skeleton),
@@ -84,7 +85,8 @@ def keep_clear(
     for share in [0.5] * (NUM_ROUNDS - 1) + [1.0]:
         for index, limb in enumerate(limbs):
             view = _View(
-                body=body, limb=limb, start=begin, pose=pose, share=share, touches=touches,
+                body=body, limb=limb, begin=limb.turned(turns[index]), start=begin, pose=pose, share=share,
+                touches=touches,
                 wrists={other.side: other.turned(turn).end for other, turn in zip(limbs, turns, strict=True)},
             )  # fmt: skip
             found = least_turns(limb, view.evaluator(), turns[index], body.rate)
@@ -103,6 +105,8 @@ class _Body:
     rate: float
     """Frames a second."""
     solid: SolidBody
+    shapes: Capsules | None
+    """The capsules that the solids are made of; None if they are made of skin."""
     tolerance: float
     """Metres that parts may be deeper in each other than allowed."""
     allowed: dict[Pair, Array]
@@ -147,6 +151,8 @@ class _View:
 
     body: _Body
     limb: Limb
+    begin: TurnedLimb
+    """The limb as it is turned so far."""
     start: Pose
     """The body in the start motion."""
     pose: Pose
@@ -180,13 +186,35 @@ class _View:
         }
 
     @cached
+    def close_frames(self) -> dict[str, np.ndarray]:
+        """For each part, the frames at which it may be near one that it must not enter, or that must not enter it."""
+        met = [(name, part) for name, parts in self.met.items() for part in parts]
+        num_frames, shapes = len(self.pose.positions), self.body.shapes
+        if shapes is None or self.body.tolerance < NEAR_HEIGHTS * self.body.size:
+            # Skin is not bounded by capsules, and capsules say nothing of parts that do not enter each other.
+            return {part: np.arange(num_frames) for pair in met for part in pair}
+        is_close = {part: np.zeros(num_frames, bool) for pair in met for part in pair}
+        depths = shapes.depths(self._turned_pose(self.begin))
+        for name, part in met:
+            depth = depths.get((min(name, part), max(name, part)))
+            if depth is not None:
+                near = self.body.allowed_depth(name, part, num_frames) - NEAR_HEIGHTS * self.body.size
+                is_close[name] |= depth > near
+                is_close[part] |= depth > near
+        return {part: np.flatnonzero(close) for part, close in is_close.items()}
+
+    @cached
     def probes(self) -> dict[str, Array]:
-        """(F, P, 3) metres, world: the probes of each part; those of the limb as in the start motion."""
-        parts = {part for parts in self.met.values() for part in parts}
-        return {
-            part: self.body.solid.probe_places(self.start if part in self.names else self.pose, part)
-            for part in (*self.names, *sorted(parts))
-        }
+        """(F, P, 3) metres, world: the probes of each part that is near another; those of the limb as in the start
+        motion. Places at other frames are not known."""
+        probes = dict[str, Array]()
+        for part, frames in self.close_frames.items():
+            if len(frames):
+                pose = self.start if part in self.names else self.pose
+                places = self.body.solid.probe_places(pose, part, frames)
+                probes[part] = np.full((len(pose.positions), *places.shape[1:]), np.nan)
+                probes[part][frames] = places
+        return probes
 
     def evaluator(self) -> Callable[[TurnedLimb], Residuals]:
         """The residuals of the turned limb, of the probes that are near when it is first asked for."""
@@ -210,8 +238,10 @@ class _View:
             limb: The turned limb.
             near: By part, which of its probes are near. Parts that are missing are added.
         """
+        if not self.probes:
+            return [Residuals.none()]
         pose = self._turned_pose(limb)
-        inner = [self._rows(limb, name, parts, self.pose, near) for name, parts in self.met.items()]
+        inner = [self._rows(limb, name, parts, pose, near) for name, parts in self.met.items() if name in self.probes]
         outer = [
             self._rows(limb, part, names, pose, near)
             for part in self.probes
@@ -226,7 +256,8 @@ class _View:
         body, is_own, known, probes = self.body, part in self.names, near.get(part), self.probes[part]
         solids = [p for p in body.solid.solids if p.part in others and (known is None or p.joint in known.joints)]
         if known is None:
-            frames, columns = (index.ravel() for index in np.indices(probes.shape[:2]))
+            close, num_probes = self.close_frames[part], probes.shape[1]
+            frames, columns = np.repeat(close, num_probes), np.tile(np.arange(num_probes), len(close))
         else:
             frames, columns = known.frames, known.columns
         places = self._moved(limb, part, frames, probes[frames, columns]) if is_own else probes[frames, columns]
@@ -264,16 +295,18 @@ class _View:
         return limb.middle[frames] + rotate(multiply(limb.swing, limb.bend)[frames], places - begin.middle[frames])
 
     def _turned_pose(self, limb: TurnedLimb) -> Pose:
-        """The pose in which the solids of the turned limb are."""
-        positions, rotations = self.start.positions.copy(), self.start.rotations.copy()
-        frames, parts = np.arange(len(positions)), body_parts(self.start.skeleton)
-        for joint in {piece.joint for piece in self.body.solid.solids if piece.part in self.names}:
-            positions[:, joint] = self._moved(limb, parts[joint], frames, positions[:, joint])
-            k = self.names.index(parts[joint])
-            if k < 2:
-                whole = limb.swing if k == 0 else multiply(limb.swing, limb.bend)
-                rotations[:, joint] = multiply(whole, rotations[:, joint])
-        return replace(self.start, positions=positions, rotations=rotations)
+        """The pose of the body with the turned limb."""
+        positions, rotations = self.pose.positions.copy(), self.pose.rotations.copy()
+        frames = np.arange(len(positions))
+        for joint, part in enumerate(body_parts(self.start.skeleton)):
+            if part in self.names:
+                positions[:, joint] = self._moved(limb, part, frames, self.start.positions[:, joint])
+                rotations[:, joint] = self.start.rotations[:, joint]
+                k = self.names.index(part)
+                if k < 2:
+                    whole = limb.swing if k == 0 else multiply(limb.swing, limb.bend)
+                    rotations[:, joint] = multiply(whole, rotations[:, joint])
+        return replace(self.pose, positions=positions, rotations=rotations)
 
 
 def _common_directions(

@@ -227,6 +227,20 @@ class ProblemAtFrames:
             self._index_cache.append(ResidualIndex.of(constraints, rows, self.frame_indices))
         return self._index_cache[0]
 
+    @cached
+    def _weights_cache(self) -> list[Array]:
+        return []
+
+    def residual_weights(self, rows: Sequence[Residuals]) -> Array:
+        """(T,) the weight of the frame of each residual, cached: it is the same for the residuals of any posture."""
+        if not self._weights_cache:
+            parts = [
+                np.ones(residuals.values.size) if weights is None else np.tile(weights, residuals.values.shape[1])
+                for residuals, weights in zip(rows, self.frame_weights or [None] * len(rows), strict=True)
+            ]
+            self._weights_cache.append(np.concatenate([np.zeros(0), *parts]))
+        return self._weights_cache[0]
+
     def _measure_by_kind(self, inputs: Sequence[ConstraintInput]) -> tuple[Residuals, ...]:
         """The residuals of each constraint for its input."""
         out: dict[int, Residuals] = {}
@@ -279,18 +293,10 @@ class Evaluation:
         """(T,) all residuals, in the order of the index."""
         return np.concatenate([np.zeros(0), *(rows.values.T.ravel() for rows in self.rows)])
 
-    @cached
+    @property
     def weights(self) -> Array:
         """(T,) the weight of the frame of each residual."""
-        if self.sample.frame_weights is None:
-            return np.ones(len(self.values))
-        counts = [rows.values.shape[1] for rows in self.rows]
-        return np.concatenate(
-            [
-                np.zeros(0),
-                *(np.tile(part, count) for part, count in zip(self.sample.frame_weights, counts, strict=True)),
-            ]
-        )
+        return self.sample.residual_weights(self.rows)
 
     @cached
     def flat_violation(self) -> Array:

@@ -40,7 +40,7 @@ MIN_LINE_METRES, MAX_RIGID_METRES = 0.01, 1e-4
 """Two held points that are nearer than the first show no rotation of their foot. Two whose distance varies by more than
 the second are not on one bone."""
 
-DENSE_SLOW_WEIGHT, SLOW_WEIGHT = 5.0, 3e-3
+DENSE_SLOW_WEIGHT, SLOW_WEIGHT = 5.0, 1e-2
 """The factors on the weight of soft constraints in the level with dense keys, whose stiffness is low, and in the last
 level, whose stiffness is high."""
 
@@ -126,22 +126,27 @@ class LimbProblem:
 
 def _independent_groups(problem: Problem) -> tuple[np.ndarray, ...]:
     """The coordinates of a problem in groups, such that no constraint depends on two of them."""
-    starts = np.cumsum([0, *(body.num_coordinates for body in problem.bodies)])
-    label, is_used = np.arange(starts[-1]), np.zeros(starts[-1], bool)
+    starts = np.cumsum([0, *(body.num_coordinates for body in problem.bodies)]).tolist()
+    first_of = np.arange(starts[-1])
+    """(D,) the first coordinate of the group that each coordinate is in; D for one that no constraint depends on."""
+    is_used, coordinates = np.zeros(starts[-1], bool), dict[tuple[int, int], np.ndarray]()
     for point_refs, joint_refs in problem._resolved:
-        used: set[int] = set()
+        used = list[np.ndarray]()
         for actor, point in (*point_refs, *joint_refs):
             body = problem.bodies[actor]
-            shifts = range(starts[actor], starts[actor] + body.num_shifts)
-            chain = body.skeleton.chain(body.skeleton.index[point.joint])
-            rotations = starts[actor] + body.num_shifts + np.flatnonzero(np.isin(body.joint_of, chain))
-            is_used[[*shifts, *rotations.tolist()]] = True
-            used |= set(label[[*shifts, *rotations.tolist()]].tolist())
-        if used:
-            label[np.isin(label, list(used))] = min(used)
+            joint = body.skeleton.index[point.joint]
+            if (actor, joint) not in coordinates:
+                turning = np.isin(body.joint_of, body.skeleton.chain(joint)).nonzero()[0]
+                moved = np.concatenate([np.arange(body.num_shifts), body.num_shifts + turning]) + starts[actor]
+                coordinates[actor, joint] = moved
+                is_used[moved] = True
+            used.append(coordinates[actor, joint])
+        firsts = set(first_of[np.concatenate(used)].tolist()) if used else set()
+        if len(firsts) > 1:
+            first_of[np.isin(first_of, list(firsts))] = min(firsts)
     # Coordinates that no constraint depends on stay as they are: one group of them is enough.
-    label[~is_used] = len(label)
-    return tuple(np.flatnonzero(label == first) for first in distinct(label))
+    first_of[~is_used] = len(first_of)
+    return tuple(np.flatnonzero(first_of == first) for first in distinct(first_of))
 
 
 def _part(body: Body, used: np.ndarray) -> Body:
@@ -215,7 +220,7 @@ def _limb_constraints(
         elif constraint.soft:
             held.add_slow(number, path)
         else:
-            goal = goal + remaining_shaking(np.nan_to_num(path - goal), fps, constraint.slack)
+            goal = goal + remaining_shaking(known(path - goal), fps, constraint.slack)
             tracks.add(number, goal)
             held.add(number, goal - path)
     for number, path in held.slow_paths():
@@ -266,20 +271,16 @@ def agreeing_shifts(problem: Problem, goals: dict[int, Array], paths: dict[int, 
     for numbers in limbs.values():
         numbers.sort(key=lambda number: int(problem.constraint_frames[number][0]))
         spans = [problem.constraint_frames[number] for number in numbers]
-        needs = [np.nan_to_num(goals[number] - paths[number]) for number in numbers]
+        needs = [known(goals[number] - paths[number]) for number in numbers]
         matrix, wanted = np.diag([float(len(span)) for span in spans]), np.zeros((len(numbers), 3))
         for i, j in itertools.combinations(range(len(numbers)), 2):
             if spans[j][0] > spans[i][-1] + gap:
                 continue
-            _, in_i, in_j = np.intersect1d(spans[i], spans[j], assume_unique=True, return_indices=True)
-            if len(in_i) == 0:
-                in_i, in_j = np.array([len(spans[i]) - 1]), np.array([0])
-            weight = AGREEMENT_WEIGHT * max(len(in_i), gap)
-            first, second = numbers[i], numbers[j]
-            stretch = stretch_of_tilted_foot(
-                paths[first][in_i] - paths[second][in_j], goals[first][in_i] - goals[second][in_j]
-            )
-            force = weight * (needs[i][in_i].mean(axis=0) - needs[j][in_j].mean(axis=0) - stretch)
+            in_i, in_j = shared_frames(spans[i], spans[j])
+            line, goal = (of[numbers[i]][in_i] - of[numbers[j]][in_j] for of in (paths, goals))
+            weight = AGREEMENT_WEIGHT * max(len(line), gap)
+            force = needs[i][in_i].sum(axis=0) - needs[j][in_j].sum(axis=0)
+            force = weight * (force / len(line) - stretch_of_tilted_foot(line, goal))
             matrix[[i, j], [i, j]] += weight
             matrix[[i, j], [j, i]] -= weight
             wanted[i] -= force
@@ -293,6 +294,25 @@ def agreeing_shifts(problem: Problem, goals: dict[int, Array], paths: dict[int, 
     return shifts
 
 
+def shared_frames(first: np.ndarray, second: np.ndarray) -> tuple[slice | np.ndarray, slice | np.ndarray]:
+    """Where the frames (n,) of one contact and those (m,) of one that begins later are the same; the last of the one
+    and the first of the other if none are."""
+    if second[0] > first[-1]:
+        return slice(len(first) - 1, len(first)), slice(0, 1)
+    if all(frames[-1] - frames[0] == len(frames) - 1 for frames in (first, second)):
+        last = min(first[-1], second[-1]) + 1
+        return slice(second[0] - first[0], last - first[0]), slice(0, last - second[0])
+    _, in_first, in_second = np.intersect1d(first, second, assume_unique=True, return_indices=True)
+    if len(in_first) == 0:
+        return slice(len(first) - 1, len(first)), slice(0, 1)
+    return in_first, in_second
+
+
+def known(values: Array) -> Array:
+    """The values (n, 3), zero along free axes, where they are nan."""
+    return np.where(np.isnan(values), 0.0, values)
+
+
 def stretch_of_tilted_foot(line: Array, goal: Array) -> Array:
     """(3,) metres: how much further apart along the ground two points of a rigid foot must stand than they are.
 
@@ -301,7 +321,7 @@ def stretch_of_tilted_foot(line: Array, goal: Array) -> Array:
         goal: (n, 3) metres from the goal of one to that of the other, whose heights are given.
     """
     lengths, out = np.linalg.norm(line, axis=-1), np.zeros(3)
-    rise = float(np.nan_to_num(goal[:, 1].mean()))
+    rise = float(known(goal[:, 1]).mean())
     flat = line.mean(axis=0) * [1.0, 0.0, 1.0]
     if np.ptp(lengths) > MAX_RIGID_METRES or np.linalg.norm(flat) < MIN_LINE_METRES:
         return out
@@ -338,7 +358,7 @@ class TrackTable:
             places = self.places.setdefault(key, np.full((len(self.problem.times), 3), np.nan))
             free = np.isnan(places[frames, 0])
             if free.all() or constraint.soft:
-                places[frames[free]] = np.nan_to_num(goal)[free]
+                places[frames[free]] = known(goal)[free]
                 return
 
     def joined(self, number: int, goal: Array) -> Array:
@@ -418,7 +438,7 @@ class HeldLimbs:
                 turns[limb] = self._turn(limb, fade)
             if (limb, point) not in moved:
                 displacement, held = self._rigid_displacement(limb, turns[limb], point)
-                moved[limb, point] = np.nan_to_num(faded(displacement, held, self.slow[limb], fade))
+                moved[limb, point] = known(faded(displacement, held, self.slow[limb], fade))
             yield number, path + moved[limb, point][self.problem.constraint_frames[number]]
 
     def _turn(self, limb: tuple[int, int], fade: int) -> Array:
@@ -433,7 +453,7 @@ class HeldLimbs:
         held = np.isfinite(turn[:, 0])
         if not held.any():
             return np.zeros_like(turn)
-        return np.nan_to_num(faded(turn, held, ~held & False, fade))
+        return known(faded(turn, held, ~held & False, fade))
 
     def _rigid_displacement(self, limb: tuple[int, int], turn: Array, point: int) -> tuple[Array, np.ndarray]:
         """(F, 3) metres: the displacement of a point of a limb that moves as one body with its held points; and (F,)
