@@ -414,13 +414,14 @@ class Spacetime(Solver):
     def _is_better(problem: Problem, result: Attempt, best: Attempt) -> bool:
         """Whether a result may replace another one, which misses more.
 
-        Where the other one only misses what yields, no joint may be far from where it was for a small miss. Where that
-        miss is one that a viewer overlooks, the root may not jump more often either.
+        Where the other one only misses what yields, no joint of a body with limbs may be far from where it was for a
+        small miss. Where that miss is one that a viewer overlooks, the root may not jump more often either.
         """
         constraints = problem.constraints
         if result.excess >= best.excess:
             return False
-        if not best.evaluation or any(not constraints[i].yields for i in best.unmet):
+        has_limbs = bool(limb_coordinates(problem).any())
+        if not (best.evaluation and has_limbs) or any(not constraints[i].yields for i in best.unmet):
             return True
         metres = [best.worst[i] * (problem.leg if constraints[i].angular else 1.0) for i in best.unmet]
         allowed = max(MAX_CHANGE_PER_MISS * max(metres, default=0.0), MIN_CHANGE_LEGS * problem.leg)
