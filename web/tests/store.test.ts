@@ -63,6 +63,23 @@ test("of many drags only the newest is sent while one is under way", async () =>
   await pause();
 });
 
+test("the newest change of a drag is sent ahead of the answer to the one before", async () => {
+  drag([{ ...change, value: 1 }]);
+  const [first] = requests();
+  hear({ re: first.id, ok: true, value: null });
+  drag([{ ...change, value: 2 }]);
+  drag([{ ...change, value: 3 }]);
+  assert.deepEqual(requests(), [], "not at once");
+  await pause();
+  const [ahead, ...more] = requests();
+  assert.equal((ahead.changes as { value: number }[])[0].value, 3);
+  assert.deepEqual(more, []);
+  hear({ re: ahead.id, ok: true, value: null });
+  hear({ on: "result", result: { version: 1, seq: ahead.seq, text: "", tracks: [], variants: [] } });
+  await pause();
+  assert.deepEqual(requests(), []);
+});
+
 test("what was dragged stays on show until the document has it", async () => {
   drag([change]);
   requests();
