@@ -11,7 +11,7 @@ from understudy import samples
 from understudy.base.quaternion import between, conjugate, exp, log, multiply
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import height
-from understudy.figure.motion import Motion
+from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.roles import roles
 from understudy.figure.skeleton import Skeleton
 from understudy.figure.skin import Mesh, rest_pose
@@ -128,7 +128,7 @@ def test_depths_change_with_the_turns_as_their_gradients_say(side: str) -> None:
         size=height(start.skeleton), rate=30.0, solid=solid_body(start.skeleton), shapes=None, tolerance=0.0,
         allowed={}, joined=joined_parts(start.skeleton),
     )  # fmt: skip
-    limb = Limb.of(start.skeleton, pose, "arm", side)
+    limb = Limb.of(start.skeleton, pose, "arm", side, 30.0)
     zero, step = np.zeros((60, 4)), 1e-5
     evaluate = _View(
         body=body, limb=limb, begin=limb.turned(zero), start=pose, pose=pose, share=1.0, touches=None, wrists={}
@@ -181,11 +181,28 @@ def test_an_arm_turns_no_further_than_it_must(factor: float) -> None:
 def test_an_elbow_does_not_bend_back() -> None:
     start = in_the_belly()
     pose = fk(start)
-    limb = Limb.of(start.skeleton, pose, "arm", "left")
+    limb = Limb.of(start.skeleton, pose, "arm", "left", 30.0)
     back = np.zeros((60, 4))
     back[:, 3] = -limb.bend - 0.3
     assert limb.turned(back).bend_residuals().values.max() > 0.2
     assert limb.turned(0.0 * back).bend_residuals().values.max() <= 1e-9
+
+
+def test_an_elbow_bends_about_a_steady_axis() -> None:
+    """A forearm that is nearly straight shakes by a millimetre, so that its plane turns by tens of degrees from frame
+    to frame. A hand that is bent about it does not shake with it."""
+    rng = np.random.default_rng(5)
+    start = rest_motion(standing().skeleton, num_frames=120, fps=120.0)
+    arm = [roles(start.skeleton)[f"left_{part}"] for part in ("upper_arm", "lower_arm")]
+    rotations = start.rotations.copy()
+    rotations[:, arm[1]] = multiply(rotations[:, arm[1]], exp(rng.normal([0.0, -0.03, 0.0], 0.004, (120, 3))))
+    start = replace(start, rotations=rotations)
+    limb = Limb.of(start.skeleton, fk(start), "arm", "left", start.fps)
+    turn = np.zeros((120, 4))
+    turn[:, 3] = 0.4
+    shaking = [np.abs(np.diff(path, 2, axis=0)).max() for path in (limb.end, limb.turned(turn).end)]
+    assert shaking[0] > 1e-3, "the defect must be there"
+    assert shaking[1] < 2.0 * shaking[0]
 
 
 def test_it_can_be_turned_off() -> None:

@@ -80,7 +80,7 @@ def keep_clear(
         joined=joined_parts(start.skeleton),
     )
     pose = begin = fk(thinned)
-    limbs = [Limb.of(start.skeleton, pose, kind, side) for side in ("left", "right")]
+    limbs = [Limb.of(start.skeleton, pose, kind, side, body.rate) for side in ("left", "right")]
     turns = [np.zeros((len(frames), 4)) for _ in limbs]
     for share in [0.5] * (NUM_ROUNDS - 1) + [1.0]:
         for index, limb in enumerate(limbs):

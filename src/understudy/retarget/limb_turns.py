@@ -12,7 +12,7 @@ from functools import reduce
 import numpy as np
 
 from understudy.base.quaternion import Array, conjugate, cross, exp, from_axis_angle, multiply, rotate, unrotate
-from understudy.base.records import record
+from understudy.base.records import gaussian_smoothed, record
 from understudy.correspondence.alignment import MIN_BONE_METRES
 from understudy.correspondence.hinge import turn_hinges
 from understudy.figure.kinematics import Pose, fk
@@ -56,6 +56,9 @@ MIN_GAIN = 3e-3
 
 MIN_DAMPING, MAX_DAMPING = 0.1, 1e5
 """Least and greatest cost of changing a turn in one step, against that of the turn."""
+
+AXIS_SECONDS, MIN_WIDTH_FRAMES = 0.05, 0.1
+"""Standard deviation of the Gaussian window that smooths the axes of elbows and knees, and its least width."""
 
 STRAIGHT_SINE = 0.1
 """Sine of the bend of an elbow below which the usual axis of the elbow counts more than that of the frame."""
@@ -114,14 +117,14 @@ class Limb:
     """(F,) radians by which it is bent."""
 
     @staticmethod
-    def of(skeleton: Skeleton, pose: Pose, kind: str, side: str) -> Limb:
-        """A limb of a body, from a pose that holds its joints."""
+    def of(skeleton: Skeleton, pose: Pose, kind: str, side: str, rate: float) -> Limb:
+        """A limb of a body, from a pose that holds its joints, with so many frames a second."""
         joint_of, main, index = roles(skeleton), main_bones(skeleton), pose.skeleton.index
         bones = tuple(tuple(main.members_of(joint_of[f"{side}_{part}"])) for part in LIMBS[kind])
         firsts = [index[skeleton.names[bone[0]]] for bone in bones]
         top, middle, end = (pose.positions[:, joint] for joint in firsts)
         above = pose.rotations[:, index[skeleton.names[bones[0][-1]]]]
-        axis = elbow_axes(middle - top, end - middle, above)
+        axis = elbow_axes(middle - top, end - middle, above, AXIS_SECONDS * rate)
         if _is_hinge(skeleton, bones[1]):
             hinge = rotate(pose.rotations[:, firsts[1]], skeleton.axes[bones[1][0]][0])
             axis = hinge * np.sign(np.einsum("fi,fi->", hinge, axis))
@@ -373,7 +376,7 @@ def turned_between(motion: Motion, frames: np.ndarray, limbs: Sequence[Limb], tu
     from scipy.interpolate import CubicSpline
 
     pose, every = fk(motion), np.arange(motion.num_frames)
-    limbs = [Limb.of(motion.skeleton, pose, limb.kind, limb.side) for limb in limbs]
+    limbs = [Limb.of(motion.skeleton, pose, limb.kind, limb.side, motion.fps) for limb in limbs]
     return turned(motion, limbs, [CubicSpline(frames, turn)(every) for turn in turns])
 
 
@@ -407,17 +410,22 @@ def _is_ball_of_hinges(skeleton: Skeleton, bone: Sequence[int]) -> bool:
     return tuple(bone[:3]) in balls_of_hinges(skeleton) and not np.isfinite(skeleton.limits[list(bone[:3]), 0]).any()
 
 
-def elbow_axes(upper: Array, lower: Array, upper_arm: Array) -> Array:
+def elbow_axes(upper: Array, lower: Array, upper_arm: Array, width: float) -> Array:
     """(F, 3) unit axes about which the elbow bends, world: those of the frames, or the usual one where it is straight.
+
+    They turn smoothly: the axis of an arm that is nearly straight shakes with the capture, and so would a hand that is
+    bent about it.
 
     Args:
         upper: (F, 3) the upper arm, world.
         lower: (F, 3) the lower arm, world.
         upper_arm: (F, 4) world rotations of the upper arm.
+        width: The standard deviation, in frames, of the Gaussian window that smooths the axes.
     """
     normal = cross(_unit(upper), _unit(lower))
     usual = rotate(upper_arm, _unit(unrotate(upper_arm, normal).sum(axis=0)))
     # An elbow that bends the other way has the same axis.
     axis = normal * np.where(np.einsum("fi,fi->f", normal, usual) < 0.0, -1.0, 1.0)[:, None] + STRAIGHT_SINE * usual
+    axis = np.stack([gaussian_smoothed(column, max(width, MIN_WIDTH_FRAMES)) for column in axis.T], axis=-1)
     along = _unit(upper)
     return _unit(axis - np.einsum("fi,fi->f", axis, along)[:, None] * along)

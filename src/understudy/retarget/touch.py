@@ -98,7 +98,7 @@ def keep_touches(
         return start
     frames = key_frames(start)
     pose = fk(start[frames])
-    limbs = [Limb.of(start.skeleton, pose, "arm", side) for side in touches.sides]
+    limbs = [Limb.of(start.skeleton, pose, "arm", side, touches.rate) for side in touches.sides]
     turns = [np.zeros((len(frames), 4)) for _ in limbs]
     for share in [0.5] * (NUM_ROUNDS - 1) + [1.0]:
         for index, limb in enumerate(limbs):
