@@ -199,7 +199,7 @@ export interface Ghost {
 }
 
 /** The share of a body's height up to which vertices are one in the form that casts a shadow where that costs. */
-const COARSE = 1 / 64;
+const COARSE = 1 / 44;
 
 function heightOf(positions: Float32Array): number {
   let [low, high] = [Infinity, -Infinity];
