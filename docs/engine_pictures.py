@@ -1,7 +1,8 @@
 """Draws the way of a file from one program's dialog through a command to another's: docs/pictures/way_NAME.svg.
 
     python docs/engine_pictures.py            the ways, as SVG
-    python docs/engine_pictures.py --render   besides, a walk as Blender shows it (UNDERSTUDY_BLENDER, UNDERSTUDY_DATA)
+    python docs/engine_pictures.py --render   besides, a walk as Blender shows it, and the same walk as engines use it:
+                                              with root motion and in place (UNDERSTUDY_BLENDER, UNDERSTUDY_DATA)
 
 The dialogs are drawn after the programs' public documentation; only settings that matter are shown.
 """
@@ -19,6 +20,9 @@ HOME = Path(__file__).resolve().parents[1]
 PICTURES = HOME / "docs" / "pictures"
 PANEL, ROW, GAP, HEAD = 300, 26, 44, 34
 """Width of a dialog, height of a row, space between two dialogs, and height of a title, in dots."""
+
+LETTER = 6.2
+"""The width of a letter, in dots."""
 
 Dialog = tuple[str, tuple[tuple[str, str], ...]]
 """A title, and settings with their values; `on` and `off` are drawn as boxes."""
@@ -68,7 +72,7 @@ WAYS: dict[str, tuple[Dialog, ...]] = {
         )),
         ("Godot: Advanced Import Settings", (
             ("Animation: Import", "on"), ("walk: Loop Mode", "Linear"), ("Skeleton3D: Bone Map", "as needed"),
-            ("AnimationTree: Root Motion Track", "Skeleton3D:Root"),
+            ("Root Motion Track", "Skeleton3D:Root"),
         )),
     ),
     "mixamo": (
@@ -104,6 +108,8 @@ def draw(way: tuple[Dialog, ...]) -> str:
         out.append(f'<text x="{x + 12}" y="32" fill="#ffffff" font-weight="bold">{escape(title)}</text>')
         for place, (name, value) in enumerate(rows):
             y = 10 + HEAD + ROW * place + 20
+            if value not in ("on", "off") and LETTER * len(name + value) > PANEL - 24:
+                raise ValueError(f"{title}: `{name}` and `{value}` do not fit into a row")
             out.append(f'<text x="{x + 12}" y="{y}" fill="#26323a">{escape(name)}</text>')
             out.extend(_value(x + PANEL - 12, y, value))
         if number + 1 < len(way):
@@ -178,6 +184,86 @@ def render() -> None:
     pictures.imsave(PICTURES / "blender_walk.png", np.concatenate(parts, axis=1))
 
 
+RENDER_ROOT = """
+import bpy, math, sys
+from mathutils import Vector
+file, picture, first, last = sys.argv[-4:]
+bpy.ops.wm.read_factory_settings(use_empty=True)
+scene = bpy.context.scene
+scene.render.fps = 30
+bpy.ops.wm.fbx_import(filepath=file)
+scene.render.engine = "CYCLES"
+scene.cycles.device, scene.cycles.samples = "CPU", 24
+scene.render.resolution_x, scene.render.resolution_y = 300, 190
+scene.world = bpy.data.worlds.new("sky")
+scene.world.use_nodes = True
+scene.world.node_tree.nodes["Background"].inputs[0].default_value = (0.75, 0.8, 0.85, 1.0)
+rig = max((o for o in bpy.data.objects if o.type == "ARMATURE"), key=lambda o: len(o.pose.bones))
+sun = bpy.data.objects.new("sun", bpy.data.lights.new("sun", "SUN"))
+sun.data.energy, sun.rotation_euler = 3.0, (0.7, 0.2, 0.5)
+camera = bpy.data.objects.new("camera", bpy.data.cameras.new("camera"))
+camera.data.lens = 42
+for thing in (sun, camera):
+    scene.collection.objects.link(thing)
+bpy.ops.mesh.primitive_plane_add(size=60)
+red = bpy.data.materials.new("red")
+red.use_nodes = True
+red.node_tree.nodes["Principled BSDF"].inputs["Base Color"].default_value = (0.85, 0.12, 0.0, 1.0)
+bpy.ops.mesh.primitive_cone_add(radius1=0.14, depth=0.5, vertices=24)
+arrow = bpy.context.object
+arrow.data.materials.append(red)
+arrow.rotation_mode = "QUATERNION"
+scene.camera = camera
+root = next(bone for bone in rig.pose.bones if bone.name.lower() == "root")
+frames = [round(float(first) + k * (float(last) - float(first)) / 4) for k in range(5)]
+path = []
+for frame in frames:
+    scene.frame_set(frame)
+    path.append(rig.matrix_world @ root.head)
+middle = (min(p.y for p in path) + max(p.y for p in path)) / 2
+far = 4.4 + 0.5 * (max(p.y for p in path) - min(p.y for p in path))
+camera.location, camera.rotation_euler = (path[0].x + far, middle, 1.25), (math.radians(86), 0, math.radians(90))
+for k, frame in enumerate(frames):
+    scene.frame_set(frame)
+    turn = (rig.matrix_world @ root.matrix).to_quaternion()
+    rest = (rig.matrix_world @ root.bone.matrix_local).to_quaternion()
+    ahead = turn @ rest.inverted() @ Vector((0, -1, 0))
+    arrow.location = rig.matrix_world @ root.head + 0.25 * ahead + Vector((0, 0, 0.03))
+    arrow.rotation_quaternion = Vector((0, 0, 1)).rotation_difference(ahead)
+    scene.render.filepath = f"{picture}{k}.png"
+    bpy.ops.render.render(write_still=True)
+"""
+
+
+def render_root() -> None:
+    """The walk as FBX for an engine, with an arrow where its root is and faces: moving, and in place as a loop."""
+    import sys
+
+    import numpy as np
+    from matplotlib import image as pictures
+
+    from understudy import read
+
+    data = Path(os.environ["UNDERSTUDY_DATA"])
+    settings = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "render.py").write_text(RENDER_ROOT, encoding="utf-8")
+        for number, options in enumerate((["--preset", "unreal5"], ["--preset", "unreal5", "--loop", "--in-place"])):
+            file = f"{folder}/walk{number}.fbx"
+            files = [str(data / "cmu_bvh" / "02_01.bvh"), str(data / "gltf" / "m2m_human_male.glb"), "-o", file]
+            command = [sys.executable, "-m", "understudy", "retarget", *files, "--fps", "30", "--quiet", *options]
+            subprocess.run(command, check=True, capture_output=True)
+            motion = read(file).motion
+            assert motion is not None
+            command = [os.environ["UNDERSTUDY_BLENDER"], f"{folder}/render.py", file, f"{folder}/{number}_"]
+            frames = ["1", str(motion.num_frames)]
+            subprocess.run([*command, *frames], check=True, timeout=900, env=settings, capture_output=True)
+            parts = [pictures.imread(f"{folder}/{number}_{k}.png")[..., :3] for k in range(5)]
+            rows.append(np.concatenate(parts, axis=1))
+    pictures.imsave(PICTURES / "engine_root.png", np.concatenate(rows, axis=0))
+
+
 def main() -> None:
     """Draw the pictures."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -186,6 +272,7 @@ def main() -> None:
         (PICTURES / f"way_{name}.svg").write_text(draw(way), encoding="utf-8")
     if parser.parse_args().render:
         render()
+        render_root()
 
 
 if __name__ == "__main__":

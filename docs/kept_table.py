@@ -33,8 +33,8 @@ from understudy.figure.skeleton import Skeleton
 from understudy.io import Clip, read, write
 
 HOME = Path(__file__).resolve().parents[1]
-FOLDERS = ("fbx_usd", "gltf", "animals")
-CHARACTERS = (".fbx", ".glb", ".gltf", ".usdz", ".usda", ".vrm")
+FOLDERS = ("fbx_usd", "gltf", "animals", "humans", "bvh_conformance", "robots")
+CHARACTERS = (".fbx", ".glb", ".gltf", ".usdz", ".usda", ".vrm", ".xml", ".urdf")
 LEFT_OUT = ("usd_lbs.baked.usda",)
 """Files without a skeleton."""
 FORMATS = {"FBX": ".fbx", "glTF": ".glb", "USD": ".usdz", "BVH": ".bvh", "VRM": ".vrm"}
@@ -104,7 +104,7 @@ def kept(before: Clip, after: Clip) -> str:
     shaped = [sum(len(mesh.shapes) for mesh in clip.meshes) for clip in (before, after)]
     if shaped[0]:
         parts.append("blend shapes" if shaped[1] >= shaped[0] else "-blend shapes")
-    others = [name for name in before.clips if name != NAME]
+    others = [name for name in before.clips if name != NAME and name not in before.empty_clips]
     if others:
         parts.append("other clips" if set(others) <= set(after.clips) else "-other clips")
     # A VRM animation has the main bones alone, whatever the character.
@@ -133,13 +133,23 @@ def blender_check() -> Any:
 
 def characters(data: Path, folder: Path) -> list[Path]:
     """Every character: those of the data, and VRM models, which are made."""
-    found = [path for name in FOLDERS for path in sorted((data / name).iterdir()) if path.suffix in CHARACTERS]
+    files = [path for name in FOLDERS for path in sorted((data / name).iterdir())]
+    found = [path for path in files if path.suffix in CHARACTERS or (path.suffix == ".bvh" and is_character(path))]
     sys.path.insert(0, str(HOME))
     models = import_module("tests.vrm_models")
     made = [folder / f"vrm_{version}.vrm" for version in (0, 1)]
     for version, path in enumerate(made):
         path.write_bytes(models.model(version, anonymous=False, backwards=version == 0))
     return [path for path in (*found, *made) if path.name not in LEFT_OUT]
+
+
+def is_character(file: Path) -> bool:
+    """Whether a BVH file holds a body and no motion."""
+    try:
+        clip = read(file)
+    except UnderstudyError:
+        return False
+    return clip.skeleton.num_joints > 1 and (clip.motion is None or clip.motion.num_frames == 1)
 
 
 def write_and_read(clip: Clip, motion: Motion, out: Path, row: Row) -> Path | None:

@@ -11,12 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from understudy import samples
 from understudy.base.errors import FileError, OptionError
 from understudy.base.quaternion import angle_between, exp
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point, Skeleton
 from understudy.io.clip import Clip, Format, WriteOptions, formats, read, write
+from understudy.retarget.root_motion import with_root_motion
 
 NAMES = (
     "Hips", "Spine", "Chest", "Neck", "Head", "LeftArm", "LeftForeArm", "LeftHand",
@@ -239,3 +241,36 @@ def test_a_clip_of_another_format_can_be_written_as_bvh() -> None:
     clip = replace(Clip.of(person()), format="elsewhere", unit=0.3048, up="Z", layout={"not": "a BVH layout"})
     data = written(formats()["bvh"], clip)
     assert b"OFFSET 0.0 95.0 0.0" in data
+
+
+@pytest.mark.parametrize("suffix", [".glb", ".fbx", ".usda", ".usdz"])
+@pytest.mark.parametrize("source", [".glb", ".fbx", ".usda"])
+def test_other_animations_go_into_new_files(source: str, suffix: str, tmp_path: Path) -> None:
+    for needed in {"ufbx" if ".fbx" in (source, suffix) else "", "pxr" if "usd" in source + suffix else ""} - {""}:
+        pytest.importorskip(needed)
+    walk = samples.motion("walk").motion[:24]
+    first = with_root_motion(Clip.of(replace(walk, name="Walk")))[0]
+    assert first.motion is not None
+    run = replace(first.motion[[*range(0, 24, 2)]], name="Run", fps=24.0)
+    write(first, tmp_path / f"hero{source}")
+    clip = read(tmp_path / f"hero{source}")
+    write(replace(clip, motion=replace(run, skeleton=clip.skeleton)), tmp_path / f"hero{source}")
+    clip = read(tmp_path / f"hero{source}")
+    assert set(clip.clips) == {"Walk", "Run"}
+    new = replace(clip.motion, name="New") if clip.motion is not None else None
+    lost = write(replace(clip, motion=new, layout=None), tmp_path / f"out{suffix}")
+    assert not any("animations" in sentence for sentence in lost)
+    out = read(tmp_path / f"out{suffix}")
+    assert (out.clips[0], set(out.clips)) == ("New", {"New", "Walk", "Run"})
+    for expected in (first.motion, run):
+        found = read(tmp_path / f"out{suffix}", clip=expected.name).motion
+        assert found is not None
+        back = found if found.num_frames == expected.num_frames else found.resampled(expected.fps)
+        joints = [back.skeleton.joint(name) for name in expected.skeleton.names]
+        places = fk(back).positions[: expected.num_frames, joints]
+        assert np.abs(places - fk(expected).positions).max() < 1e-4
+    # Who names an animation wants this one alone, and so does who asks for no others.
+    write(replace(read(tmp_path / f"hero{source}#Run"), layout=None), tmp_path / f"one{suffix}")
+    assert read(tmp_path / f"one{suffix}").clips == ("Run",)
+    write(replace(clip, layout=None), tmp_path / f"one{suffix}", others=False)
+    assert len(read(tmp_path / f"one{suffix}").clips) == 1

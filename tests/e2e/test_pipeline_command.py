@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
+import numpy as np
 import pytest
 from click.testing import CliRunner
+from tests.vrm_models import model as vrm_model
 
 from understudy import samples
 from understudy.app.cli import cli
+from understudy.base.errors import OptionError
+from understudy.figure.motion import rest_motion
 from understudy.io import formats, read, write
+
+studio = importlib.import_module("understudy.app.studio")
 
 RUN = [sys.executable, "-c", "from understudy.app.cli import main; main()"]
 
@@ -126,6 +134,90 @@ def test_what_is_lost_is_said_before_with_the_format_that_keeps_it(walk: Path, t
     assert "will not hold" not in result.output
 
 
+def test_options_that_need_a_new_file_say_what_it_loses(walk: Path, tmp_path: Path) -> None:
+    hero, model = tmp_path / "hero.glb", tmp_path / "model.vrm"
+    motion = samples.motion("walk").motion[:20]
+    write(motion, hero)
+    clip = read(hero)
+    write(replace(clip, motion=replace(motion, skeleton=clip.skeleton, name="Run")), hero)
+    model.write_bytes(vrm_model(1))
+    for options, other, bones in (
+        (["--root-motion"], "Run", {"root", "Hips"}),
+        (["--prefix", "a:"], "Run", {"a:Hips"}),
+        (["--preset", "godot"], "Run", {"Root", "Hips"}),
+    ):
+        out = tmp_path / "out.glb"
+        result = CliRunner().invoke(cli, ["retarget", str(walk), str(hero), "-o", str(out), *options])
+        assert result.exit_code == 0, result.output
+        alone = options[0] == "--preset"
+        assert ("animations are left out" in result.output) is alone
+        assert (other in read(out).clips) is not alone
+        assert bones <= set(read(out).skeleton.names)
+        result = CliRunner().invoke(cli, ["convert", f"{hero}#Run", str(out), *options])
+        words = f"{' '.join(options) if options[0] == '--preset' else options[0]} makes a new file, without"
+        assert f"note: {words} the character's other animations: without it they stay" in result.output
+        assert "not kept: only one motion is written; the file's other animations are left out" in result.output
+    result = CliRunner().invoke(cli, ["convert", f"{hero}#Run", str(tmp_path / "out.fbx")])
+    assert "note: one animation will be written: without a name of one the character's others are" in result.output
+    result = CliRunner().invoke(cli, ["convert", str(hero), str(tmp_path / "out.fbx"), "--preset", "unity"])
+    assert "note: one animation will be written: without the preset the character's others are" in result.output
+    result = CliRunner().invoke(cli, ["retarget", str(walk), str(model), "-o", str(tmp_path / "out.fbx")])
+    assert result.output.startswith("note: FBX will not hold the character's licence, expressions, ")
+    assert " and spring bones: `out.vrm`, its own format, keeps them" in result.output.partition("\n")[0]
+    # A VRM file that cannot be written is refused before the work.
+    for arguments, words in (
+        ([str(model), "-o", str(tmp_path / "x.vrm"), "--root-motion"], "--root-motion asks for joints that the model"),
+        ([str(hero), "-o", str(tmp_path / "x.vrm")], "A VRM file is written only for a character that was read"),
+    ):
+        result = CliRunner().invoke(cli, ["retarget", str(walk), *arguments])
+        assert result.exit_code == 2
+        assert result.output.startswith(f"error: {words}")
+    # In a .glb file a VRM model keeps all of this.
+    result = CliRunner().invoke(cli, ["convert", str(model), str(tmp_path / "model.glb")])
+    assert "will not hold" not in result.output
+    assert "not kept" not in result.output
+
+
+def test_files_of_other_kinds_come_with_a_way_out(walk: Path, tmp_path: Path) -> None:
+    (tmp_path / "hero.dae").write_text("<COLLADA/>")
+    result = CliRunner().invoke(cli, ["info", str(tmp_path / "hero.dae")])
+    assert result.exit_code == 1
+    assert "no format ends in `.dae`; can be read: " in result.output
+    assert "hint: Collada is not read or written: use FBX or glTF" in result.output
+
+
+def test_samples_have_the_unit_of_their_format(tmp_path: Path) -> None:
+    for name, unit in (("walk.glb", 1.0), ("walk.vrma", 1.0), ("adult.gltf", 1.0), ("walk.bvh", 0.01)):
+        result = CliRunner().invoke(cli, ["samples", name.partition(".")[0], "-o", str(tmp_path / name)])
+        assert result.exit_code == 0, result.output
+        assert read(tmp_path / name).unit == unit, name
+
+
+def test_a_reference_frame_is_no_part_of_a_clip_for_an_engine(walk: Path, tmp_path: Path) -> None:
+    motion = samples.motion("walk").motion[:40]
+    pose = rest_motion(motion.skeleton, fps=motion.fps)
+    capture, out = tmp_path / "capture.bvh", tmp_path / "out.glb"
+    write(
+        motion.derived(
+            root=np.concatenate([pose.root, motion.root + np.array([0.0, 0.0, 2.0])]),
+            rotations=np.concatenate([pose.rotations, motion.rotations]),
+        ),
+        capture,
+    )
+    for options, frames, words in (
+        ([], 41, "frame 0 only shows a reference pose (--drop-reference leaves it out)"),
+        (["--keep-reference"], 41, ""),
+        (["--drop-reference"], 40, "frame 0 shows a reference pose and was dropped"),
+        (["--root-motion"], 40, "frame 0 shows a reference pose and was dropped (--keep-reference keeps it)"),
+        (["--root-motion", "--keep-reference"], 41, ""),
+    ):
+        result = CliRunner().invoke(cli, ["convert", str(capture), str(out), *options])
+        assert result.exit_code == 0, result.output
+        assert f"out.glb: {frames} frames" in result.output, options
+        assert words in result.output
+        assert words or "reference pose" not in result.output
+
+
 def test_an_input_is_not_overwritten_unasked(walk: Path) -> None:
     before = walk.read_bytes()
     result = CliRunner().invoke(cli, ["convert", str(walk), str(walk), "--fps", "15"])
@@ -161,3 +253,22 @@ def test_formats_are_listed() -> None:
     assert {row["name"] for row in rows} == set(formats())
     for item in formats().values():
         assert item.title in text
+
+
+def test_the_studio_opens_the_animation_that_is_named(walk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[tuple[str, ...]] = []
+
+    def make_session(files: tuple[str, ...], *_: object) -> None:
+        opened.append(files)
+        raise OptionError("far enough")
+
+    monkeypatch.setattr(studio, "find_page", lambda: walk.parent)
+    monkeypatch.setattr(studio, "check_packages", lambda: None)
+    monkeypatch.setattr(studio, "make_session", make_session)
+    result = CliRunner().invoke(cli, ["studio", "hero.glb", "sample:child", "--clip", "Run", "--no-browser"])
+    assert "far enough" in result.output
+    assert opened == [("hero.glb#Run", "sample:child")]
+    for files in ([], ["sample:walk"], ["walk.toml"]):
+        result = CliRunner().invoke(cli, ["studio", *files, "--clip", "Run", "--no-browser"])
+        assert result.exit_code == 2
+        assert "--clip chooses an animation of a motion's file" in result.output

@@ -221,3 +221,17 @@ def test_every_sample_has_its_picture_and_all_are_small() -> None:
     names = {path.stem for path in (pictures / "samples").glob("*.png")}
     assert names == {*samples.characters(), *samples.motions()}, "run `python docs/gallery.py`"
     assert sum(path.stat().st_size for path in pictures.rglob("*.png")) < MOST_BYTES
+
+
+def test_dialogs_are_drawn_as_they_are_listed() -> None:
+    spec = importlib.util.spec_from_file_location("engine_pictures", HOME / "docs" / "engine_pictures.py")
+    assert spec is not None
+    assert spec.loader is not None
+    pictures = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(pictures)
+    for name, way in pictures.WAYS.items():
+        drawn = (HOME / "docs" / "pictures" / f"way_{name}.svg").read_text(encoding="utf-8")
+        assert pictures.draw(way) == drawn, name
+        assert f"pictures/way_{name}.svg" in (HOME / "docs" / f"{name}.md").read_text(encoding="utf-8")
+    with pytest.raises(ValueError, match="do not fit into a row"):
+        pictures.draw((("a dialog", (("a long name of a setting", "and a value that is as long"),)),))

@@ -13,9 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import understudy
 from understudy import samples
+from understudy.app.cli import cli
 from understudy.base.errors import FileError, MissingPackageError, OptionError, UnknownNameError
 from understudy.batch import batch
 from understudy.batch import clip_job as batch_clip_job
@@ -210,6 +212,29 @@ def test_animations_that_move_nothing_are_passed_over(source: Path, tmp_path: Pa
     rows = list(batch(source, scale=0.9, output=tmp_path / "out", engine="inline", format="bvh"))
     assert {row["clip"] for row in rows} == {"hero.gltf#Walk", "hero.gltf#Run"}
     assert any("animation `Take 001` moves no joint" in note for note in rows[0]["notes"])
+
+
+def test_a_pose_beside_animations_that_move_is_left_out_with_a_word(source: Path, tmp_path: Path) -> None:
+    shutil.rmtree(source)
+    source.mkdir()
+    write_animations(source / "hero.glb", {"Walk": 20, "Run": 10})
+    clip = read(source / "hero.glb")
+    assert clip.motion is not None
+    write(replace(clip, motion=replace(clip.motion[[0, 0, 0]], name="Take 001")), source / "hero.glb")
+    clip = read(source / "hero.glb")
+    assert clip.still_clips == ("Take 001",)
+    command = ["batch", str(source), "--scale", "0.9", "--engine", "inline", "--format", "bvh"]
+    done = CliRunner().invoke(cli, [*command, "-o", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    assert "2 clips: 2 done" in done.output
+    assert "note: 1 take that moves nothing: left out (`hero.glb#Take 001`)" in done.output
+    done = CliRunner().invoke(cli, [*command, "-o", str(tmp_path / "pose"), "--clip", "Take 001"])
+    assert "1 clip: 1 done" in done.output
+    # A pose that is all that a file holds is worked on.
+    assert clip.motion is not None
+    write(replace(clip.motion[[0, 0, 0]], name="Pose"), source / "pose.glb")
+    done = CliRunner().invoke(cli, [*command, "--pattern", "pose.glb", "-o", str(tmp_path / "alone")])
+    assert "1 clip: 1 done" in done.output
 
 
 def test_one_animation_of_each_file_can_be_chosen() -> None:

@@ -226,6 +226,18 @@ def test_a_root_that_stays_at_zero_is_added_to_offset() -> None:
     assert np.allclose(motion_of(again(replace(clip, motion=moved))).root, moved.root)
 
 
+def test_a_changed_motion_of_a_file_that_adds_is_the_same_for_programs_that_do_not() -> None:
+    clip = load(placed("0 0 0", "0 0.00001 0"))
+    motion = motion_of(clip)
+    turned = replace(motion, rotations=motion.rotations[:, ::-1])
+    back = again(replace(clip, motion=turned))
+    assert np.allclose(fk(motion_of(back)).positions, fk(turned).positions)
+    assert back.notes == ()
+    assert not layout_of(back).adds.any()
+    # The channels hold what Blender takes from them: the whole offset.
+    assert np.allclose(layout_of(back).values[:, 6:9], clip.skeleton.offsets[1] / clip.unit)
+
+
 def test_a_root_at_the_origin_is_not_mistaken_for_one_that_adds() -> None:
     skeleton = Skeleton(names=("a", "b"), parents=np.array([-1, 0]), offsets=np.array([[0, 1.0, 0], [0, 1.0, 0]]))
     motion = Motion(skeleton=skeleton, fps=30, root=np.zeros((3, 3)), rotations=identity(3, 2))

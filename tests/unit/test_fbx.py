@@ -16,7 +16,7 @@ from understudy import samples
 from understudy.base.errors import FileError, MissingPackageError, UnderstudyError, UnknownNameError
 from understudy.base.quaternion import angle_between, exp, from_axis_angle, multiply, rotate
 from understudy.figure.kinematics import fk
-from understudy.figure.motion import Motion
+from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.skeleton import Skeleton
 from understudy.figure.skin import BlendShape, Look, Material, Mesh, skinned
 from understudy.io import child, formats, read, write
@@ -430,6 +430,13 @@ def test_a_file_without_bones_is_refused() -> None:
         scene.read()
 
 
+def test_an_animation_of_nothing_is_refused() -> None:
+    scene = Scene()
+    scene.stack("Take 001", 1.0, {})
+    with pytest.raises(FileError, match=r"made\.fbx: holds no character: of its 0 nodes none is a bone"):
+        scene.read()
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [
@@ -674,6 +681,24 @@ def test_the_frame_rate_is_that_of_the_motion(tmp_path: Path) -> None:
         back = read(tmp_path / "out.fbx").motion
         assert back is not None
         assert (back.num_frames, back.fps) == (motion.num_frames, pytest.approx(expected, rel=1e-9))
+
+
+@pytest.mark.parametrize(("header", "definition"), [(1004, 0), (1004, 127), (1003, 0)])
+def test_the_units_of_time_are_those_of_the_file(header: int, definition: int, tmp_path: Path) -> None:
+    scene = Scene()
+    leg(scene)
+    flags = f"\tOtherFlags:  {{\n\t\tTCDefinition: {definition}\n\t}}\n"
+    text = scene.text().replace("FBXHeaderVersion: 1003\n", f"FBXHeaderVersion: {header}\n{flags}")
+    path = tmp_path / "timed.fbx"
+    path.write_text(text)
+    clip = read(path)
+    motion = replace(rest_motion(clip.skeleton, num_frames=13, fps=24.0), name="Bend")
+    turned = motion.derived(rotations=multiply(motion.rotations, exp(np.linspace(0, 1, 13)[:, None, None] * X)))
+    assert write(replace(clip, motion=turned), path) == ()
+    back = read(path).motion
+    assert back is not None
+    assert (back.num_frames, back.fps) == (13, 24.0)
+    assert np.abs(fk(back).positions - fk(turned).positions).max() < 1e-6
 
 
 def test_an_unchanged_clip_is_the_same_file(tmp_path: Path) -> None:

@@ -255,3 +255,13 @@ def test_a_seam_is_no_worse_than_the_frames_next_to_it() -> None:
     seam, inner = seam_jump(smooth, stride)
     assert seam <= inner
     assert np.allclose(smooth.rotations[[0, -1]], swing.rotations[[0, -1]])
+
+
+def test_a_loop_that_stands_while_the_motion_travels_is_said() -> None:
+    motion = walk()
+    still = motion[np.zeros(60, np.intp)]
+    waits = replace(motion, root=np.concatenate([still.root, motion.root]),
+                    rotations=np.concatenate([still.rotations, motion.rotations]))  # fmt: skip
+    _, notes = make_loop(waits)
+    assert "--frames A:B chooses where to look" in notes[-1]
+    assert not any("--frames" in note for note in make_loop(motion)[1])

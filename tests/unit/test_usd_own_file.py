@@ -138,4 +138,20 @@ def test_what_cannot_be_changed_is_written_anew_with_the_reason(tmp_path: Path) 
     )
     clip = read(save(tmp_path / "in"))
     notes = write(replace(clip, motion=swing(clip.skeleton)), tmp_path / "new.usdz")
-    assert "(it is no package and new.usdz is a package)" in notes[0]
+    assert "(it refers to other files (./parts/look.usda), and a package has all in it)" in notes[0]
+    clip = read(tmp_path / "new.usdz")
+    notes = write(replace(clip, motion=swing(clip.skeleton)), tmp_path / "plain.usda")
+    assert "(it is a package and plain.usda is none)" in notes[0]
+
+
+def test_a_file_without_others_is_packed_with_all_that_it_holds(tmp_path: Path) -> None:
+    (tmp_path / "arm.usda").write_text(ARM.replace("    subLayers = [@./parts/look.usda@]\n", ""))
+    clip = read(tmp_path / "arm.usda")
+    motion = replace(swing(clip.skeleton), name="Swing")
+    assert write(replace(clip, motion=motion), tmp_path / "new.usdz") == ()
+    back = read(tmp_path / "new.usdz")
+    assert back.motion is not None
+    assert set(back.clips) == {"Swing", *clip.clips}
+    assert len(clip.clips) > 0
+    assert np.abs(fk(back.motion).positions - fk(motion).positions).max() < 1e-6
+    assert [mesh.name for mesh in back.meshes] == [mesh.name for mesh in clip.meshes]

@@ -125,6 +125,11 @@ def batch(source: str, output: str, as_json: bool, **options: Any) -> None:
         click.echo("\n".join(summary_lines(summary, ticker, batch_run)))
         note(failure_lines(summary), "failed")
         note(summary.skipped, "not read")
+        if summary.empty:
+            listed = ", ".join(f"`{clip}`" for clip in summary.empty[:MAX_WORST_CLIPS])
+            more = ", ..." if len(summary.empty) > MAX_WORST_CLIPS else ""
+            what = "1 take that moves" if len(summary.empty) == 1 else f"{len(summary.empty)} takes that move"
+            note([f"{what} nothing: left out ({listed}{more}); --clip NAME takes them"])
         if summary.gone:
             gone = ", ".join(summary.gone[:MAX_WORST_CLIPS])
             note([f"{count_of(len(summary.gone), 'clip')} left the source: their results were removed ({gone}, ...)"])

@@ -11,6 +11,8 @@ from understudy.app.game import (
     apply_game_options,
     check_game_options,
     game_options,
+    moves_differently,
+    new_file_option,
     write_path_beside,
     writing_options,
 )
@@ -48,7 +50,11 @@ if TYPE_CHECKING:
 @reading_options
 @click.option("--fps", type=float, help="Frames per second of the output; the motion keeps its speed.")
 @click.option("--frames", type=FrameRange(), help="Only these frames of the input, counted from 0, B excluded.")
-@click.option("--drop-reference", is_flag=True, help="Drop a first frame that only shows a reference pose.")
+@click.option(
+    "--keep-reference/--drop-reference",
+    default=None,
+    help="Whether to keep a first frame that only shows a reference pose [keep, and drop with options for engines].",
+)
 @click.option("--to-unit", help="Unit of the output [the input's].")
 @click.option("--to-up", help="Up axis of the output [the input's].")
 @robot_options
@@ -83,9 +89,10 @@ def convert_file(source: str, target: str, arguments: dict[str, Any]) -> tuple[d
 
     check_game_options(arguments, target)
     original = read(source, **{key: arguments[key] for key in ("unit", "up", "lenient", "skeleton", "clip")})
-    note(foresee_losses(original, target))
-    chosen = {key: arguments[key] for key in ("frames", "fps", "drop_reference")}
-    changed, notes = select_frames(original, **chosen)
+    others = not arguments["preset"]
+    note(foresee_losses(original, target, new_file_option(original, arguments), others=others))
+    chosen = {key: arguments[key] for key in ("frames", "fps", "keep_reference")}
+    changed, notes = select_frames(original, **chosen, for_engine=moves_differently(arguments))
     changed, path, more = apply_game_options(changed, arguments)
     lost = write(changed, target, **writing_options(arguments))
     if path is not None:
@@ -95,13 +102,24 @@ def convert_file(source: str, target: str, arguments: dict[str, Any]) -> tuple[d
         "frames": 0 if motion is None else motion.num_frames, "fps": None if motion is None else motion.fps,
         "joints": changed.skeleton.num_joints, "left_out": list(original.dropped), "not_kept": list(lost),
     }  # fmt: skip
-    return data, [*notes, *more]
+    # What is done with a reference pose is said below.
+    file_notes = [sentence for sentence in original.notes if "is a reference pose" not in sentence]
+    return data, [*file_notes, *notes, *more]
 
 
 def select_frames(
-    clip: Clip, *, frames: slice | None, fps: float | None, drop_reference: bool
+    clip: Clip, *, frames: slice | None, fps: float | None, keep_reference: bool | None, for_engine: bool
 ) -> tuple[Clip, list[str]]:
-    """A clip with some of its frames, at another rate; and notes on what was changed."""
+    """A clip with some of its frames, at another rate; and notes on what was changed.
+
+    Args:
+        clip: The clip.
+        frames: Which of its frames; None for all.
+        fps: The rate; None for its own.
+        keep_reference: Whether a first frame that only shows a reference pose stays; None to keep it unless the clip is
+            made into one for an engine, which would show a leap.
+        for_engine: Whether it is.
+    """
     import numpy as np
 
     from understudy.base.errors import MotionError, OptionError
@@ -115,13 +133,16 @@ def select_frames(
         raise OptionError("The file holds a character without motion: there are no frames to choose or resample")
     notes = []
     frame_numbers = np.arange(motion.num_frames)[frames or slice(None)]
-    if drop_reference:
-        reference = find_reference_frame(motion)
-        if reference is None:
-            notes.append("no frame looks like a reference pose; none was dropped")
-        elif reference in frame_numbers:
+    drop = for_engine if keep_reference is None else not keep_reference
+    reference = find_reference_frame(motion)
+    if reference is not None and reference in frame_numbers:
+        if drop:
             frame_numbers = frame_numbers[frame_numbers != reference]
-            notes.append(f"frame {reference} shows a reference pose and was dropped")
+            notes.append(f"frame {reference} shows a reference pose and was dropped (--keep-reference keeps it)")
+        elif keep_reference is None:
+            notes.append(f"frame {reference} only shows a reference pose (--drop-reference leaves it out)")
+    elif drop and keep_reference is not None:
+        notes.append("no frame looks like a reference pose; none was dropped")
     if len(frame_numbers) == 0:
         raise MotionError(f"No frame is left to write; the motion has {motion.num_frames}")
     if len(frame_numbers) < motion.num_frames:

@@ -41,6 +41,9 @@ PRESETS = {
 }
 
 
+MOVING_OPTIONS = ("root_motion", "in_place", "loop", "path", "speed")
+"""Options that change how a clip moves."""
+
 MAX_SPEED = 100.0
 """Metres a second that a body in place may be given."""
 
@@ -85,21 +88,42 @@ def check_game_options(arguments: dict[str, Any], output: str) -> None:
         raise click.UsageError("--path puts a path in, and --in-place takes it out: choose one.")
 
 
+def moves_differently(arguments: dict[str, Any]) -> bool:
+    """Whether a clip is made into one for an engine: by a preset, or by an option that changes how it moves."""
+    return any(arguments.get(name) for name in (*MOVING_OPTIONS, "preset"))
+
+
+def new_file_option(clip: Clip, arguments: dict[str, Any]) -> str:
+    """The option that asks for joints that a character's own file does not have; empty if none does."""
+    from understudy.retarget.root_motion import has_floor_root
+
+    names = clip.skeleton.names
+    stripped = arguments.get("strip_prefix")
+    if arguments.get("prefix"):
+        return "--prefix"
+    if stripped and any(name.startswith(stripped) for name in names):
+        return "--strip-prefix"
+    if arguments.get("root_motion") and not has_floor_root(clip.skeleton):
+        preset = arguments.get("preset")
+        return f"--preset {preset}" if preset and PRESETS[preset].root else "--root-motion"
+    return ""
+
+
 def writing_options(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Keywords for `write`: the preset's unit and axes where the user gave none, whether to bake, and for robots their
-    rate and orders."""
+    """Keywords for `write`: the preset's unit and axes where the user gave none, whether to bake, whether a new file
+    gets the other animations of the character's, and for robots their rate and orders."""
     preset = PRESETS.get(arguments.get("preset") or "")
     unit, up = arguments.get("to_unit"), arguments.get("to_up")
     if preset is not None:
         unit, up = unit or preset.unit, up or preset.up
     robot = {key: arguments.get(key) for key in ("fps", "joint_order", "quaternion_order")}
-    return {"unit": unit, "up": up, "bake": bool(arguments.get("bake")), **robot}
+    # Engines make an asset of every take.
+    return {"unit": unit, "up": up, "bake": bool(arguments.get("bake")), "others": preset is None, **robot}
 
 
 def apply_game_options(clip: Clip, arguments: dict[str, Any]) -> tuple[Clip, FloorPath | None, list[str]]:
     """A clip as the options ask for it, the path that was taken out, and notes."""
-    names = ("root_motion", "in_place", "loop", "path", "speed", "prefix", "strip_prefix")
-    if not any(arguments.get(name) for name in names):
+    if not any(arguments.get(name) for name in (*MOVING_OPTIONS, "prefix", "strip_prefix")):
         return clip, None, []
     from understudy.base.errors import OptionError
     from understudy.retarget import root_motion

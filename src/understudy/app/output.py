@@ -124,23 +124,46 @@ def writable_endings() -> str:
     return ", ".join(suffix for item in formats().values() if item.write is not None for suffix in item.suffixes)
 
 
-def foresee_losses(clip: Clip, output: str | Path) -> list[str]:
-    """What a file will not hold of a character, and the format that loses less; said before the work is done."""
+def foresee_losses(clip: Clip, output: str | Path, new_file: str = "", *, others: bool = True) -> list[str]:
+    """What a file will not hold of a character, and the way that loses less; said before the work is done.
+
+    Args:
+        clip: The character.
+        output: The file that will be written.
+        new_file: Which option asks for joints that the character's own file does not have; empty for none.
+        others: Whether a new file gets the other animations of the character's, where its format holds several.
+    """
+    from understudy.base.errors import OptionError
     from understudy.io import formats
-    from understudy.io.clip import format_of
+    from understudy.io.clip import format_of, in_own_file
 
     own, other = formats().get(clip.format), format_of(output, written=True)
-    if own is None or own is other or own.write is None:
+    if other.name == "vrm" and (new_file or not in_own_file(clip, other)):
+        same = own is not None and own.name == "vrm"
+        raise OptionError(
+            f"{new_file} asks for joints that the model does not have, and a VRM file is only written as the model is"
+            if same
+            else "A VRM file is written only for a character that was read from one: it needs a licence and a face",
+            hint="write .glb for any character, or .vrma for the motion of any human",
+        )
+    if own is None or own.write is None or (in_own_file(clip, other) and not new_file):
         return []
     losses = {
         "meshes": bool(clip.meshes) and not other.meshes,
-        "other animations": len(clip.clips) > 1 or (bool(clip.clips) and clip.motion is None),
-    }
+        "other animations": not (others and clip.others is not None and other.several and other.meshes)
+        and (len(clip.clips) > 1 or (bool(clip.clips) and clip.motion is None)),
+    } | dict.fromkeys(clip.extras, other.meshes)
     lost = [thing for thing, is_lost in losses.items() if is_lost]
     if not lost:
         return []
+    things = " and ".join(lost) if len(lost) < 3 else f"{', '.join(lost[:-1])} and {lost[-1]}"
+    if new_file and in_own_file(clip, other):
+        return [f"{new_file} makes a new file, without the character's {things}: without it they stay"]
+    if lost == ["other animations"] and other.several and other.meshes:
+        chosen = "a name of one" if others else "the preset"
+        return [f"one animation will be written: without {chosen} the character's others are written, too"]
     better = Path(output).with_suffix(own.suffixes[0]).name
-    return [f"{other.title} will not hold the character's {' and '.join(lost)}: `{better}`, its own format, keeps them"]
+    return [f"{other.title} will not hold the character's {things}: `{better}`, its own format, keeps them"]
 
 
 def refuse_overwriting(output: str, inputs: Iterable[str | None], *, force: bool) -> None:

@@ -14,6 +14,7 @@ from understudy.app.game import (
     apply_game_options,
     check_game_options,
     game_options,
+    new_file_option,
     write_path_beside,
     writing_options,
 )
@@ -104,7 +105,9 @@ def perform(
     with Progress() as progress:
         progress("reading", 0.0)
         prepared = prepare(recipe)
-        note(sentence for actor in prepared.actors for sentence in foresee_losses(actor.clip, arguments["output"]))
+        for actor in prepared.actors:
+            new_file = new_file_option(actor.clip, arguments)
+            note(foresee_losses(actor.clip, arguments["output"], new_file, others=not arguments.get("preset")))
         spacings = prepared.spacings()
         for spacing in spacings:
             result = prepared.solve(spacing, progress)

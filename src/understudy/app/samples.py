@@ -80,7 +80,7 @@ def list_samples(as_json: bool) -> None:
 def write_sample(name: str, path: Path, fps: float, seconds: float | None) -> tuple[list[Path], list[str]]:
     """Write a sample motion or character; returns the files, and sentences on what they could not hold."""
     from understudy import samples as library
-    from understudy.app.scene_file import UNIT, write_scene
+    from understudy.app.scene_file import sample_unit, write_scene
     from understudy.base.errors import OptionError, UnknownNameError, nearest_names
     from understudy.io import Clip, write
 
@@ -89,7 +89,8 @@ def write_sample(name: str, path: Path, fps: float, seconds: float | None) -> tu
     if name in library.motions():
         return write_scene(library.motion(name, fps=fps, seconds=seconds), path)
     if name in library.characters():
-        return [path], list(write(Clip(skeleton=library.character(name), make_skin=library.skin), path, unit=UNIT))
+        clip = Clip(skeleton=library.character(name), make_skin=library.skin)
+        return [path], list(write(clip, path, unit=sample_unit(path)))
     all_names = [*library.motions(), *library.characters()]
     raise UnknownNameError(f"There is no sample `{name}`; {nearest_names(name, all_names)}")
 

@@ -16,6 +16,13 @@ UNIT = "cm"
 """The unit of written samples; most programs expect it in a BVH file."""
 
 
+def sample_unit(path: str | Path) -> str | None:
+    """The unit of a sample's file: centimetres, unless the format says what it is in."""
+    from understudy.io.clip import format_of
+
+    return None if format_of(path, written=True).metres else UNIT
+
+
 def write_scene(scene: Scene, path: Path) -> tuple[list[Path], list[str]]:
     """Write a scene: `dance.bvh` becomes `dance_lead.bvh`, `dance_follow.bvh` and `dance.contacts.json`.
 
@@ -31,7 +38,7 @@ def write_scene(scene: Scene, path: Path) -> tuple[list[Path], list[str]]:
     for actor, motion in scene.actors.items():
         several = len(scene.actors) > 1
         file = path.with_name(f"{path.stem}_{actor}{path.suffix}") if several else path
-        lost += write(Clip(skeleton=motion.skeleton, motion=motion, make_skin=skin), file, unit=UNIT)
+        lost += write(Clip(skeleton=motion.skeleton, motion=motion, make_skin=skin), file, unit=sample_unit(file))
         files.append(file)
     if scene.contacts or scene.props:
         contacts_file = path.with_name(f"{path.stem}.contacts.json")

@@ -23,14 +23,16 @@ SAMPLE = "sample:"
     epilog="Example: understudy studio sample:walk sample:child",
 )
 @click.argument("files", nargs=-1, metavar="[FILE]...")
+@click.option("--clip", metavar="NAME", help="Which animation of the motion's file; also as FILE#NAME.")
 @click.option("--session", metavar="FOLDER", help="Where the session is kept [by the current folder].")
 @click.option("--folder", "folders", multiple=True, metavar="DIR", help="A folder to open; may be repeated [this one].")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Where to listen [any free port].")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 @json_option
 def studio(
-    files: tuple[str, ...], session: str | None, folders: tuple[str, ...], port: int, no_browser: bool, as_json: bool
-) -> None:
+    files: tuple[str, ...], clip: str | None, session: str | None, folders: tuple[str, ...], port: int,
+    no_browser: bool, as_json: bool,
+) -> None:  # fmt: skip
     """Open a page in which everything can be seen and dragged, and the whole motion follows.
 
     FILE is a recipe, or a motion and the character that is to perform it; samples are named sample:NAME. Without FILE
@@ -39,6 +41,10 @@ def studio(
     """
     if len(files) > 2 or (len(files) == 2 and any(_is_recipe(file) for file in files)):
         raise click.UsageError("Expected one recipe, or a motion and perhaps a character.")
+    if clip is not None:
+        if not files or _is_recipe(files[0]) or files[0].startswith(SAMPLE):
+            raise click.UsageError("--clip chooses an animation of a motion's file: name the file, too.")
+        files = (f"{files[0]}#{clip}", *files[1:])
     page = find_page()
     check_packages()
     from understudy.base.consent import stop_asking

@@ -70,7 +70,8 @@ def perform(spec: JobSpec, job: Job, announce: Callable[[Row], None] = lambda _:
         announce: Called with the digests of the clip before it is retargeted.
     """
     if job.list_animations:
-        return Answer(animations=_list_animations(spec, job))
+        animations, left_out = _list_animations(spec, job)
+        return Answer(animations=animations, left_out=left_out)
     stopwatch = Stopwatch()
     row: Row = {"clip": job.clip, "status": FAILED, "reason": ""}
     with _temporary_folder(spec) as folder:
@@ -114,8 +115,12 @@ def _temporary_folder(spec: JobSpec) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _list_animations(spec: JobSpec, job: Job) -> list[str]:
-    """The file's animations that move joints; none for an unreadable file, whose job will report the error later."""
+def _list_animations(spec: JobSpec, job: Job) -> tuple[list[str], list[str]]:
+    """The file's animations that are worked on, and those that are not, such as an empty take before the motion.
+
+    A pose that is held is left out where another animation of the file moves. An unreadable file has none; its job will
+    report the error later.
+    """
     reading = spec.recipe.reading
     with _temporary_folder(spec) as folder:
         try:
@@ -123,9 +128,11 @@ def _list_animations(spec: JobSpec, job: Job) -> list[str]:
             for name in companions(spec.source, job.file):
                 _fetch_companion(spec, name, job.file, folder)
             clip = read(path, unit=reading.unit, up=reading.up, lenient=reading.lenient)
-            return [name for name in clip.clips if name not in clip.empty_clips]
         except UnderstudyError:
-            return []
+            return [], []
+    moving = [name for name in clip.clips if name not in (*clip.empty_clips, *clip.still_clips)]
+    taken = moving or list(clip.still_clips)
+    return taken, [name for name in clip.clips if name not in taken]
 
 
 def _fetch(spec: JobSpec, job: Job, folder: Path) -> tuple[Path, Row]:
@@ -222,7 +229,7 @@ def _write_result(spec: JobSpec, clip: Clip, output: str, folder: Path) -> Row:
     try:
         (folder / "out").mkdir()
         path = folder / "out" / PurePosixPath(output).name
-        lost = write(clip, path)
+        lost = write(clip, path, others=False)
         digest, size = file_digest(path), path.stat().st_size
         check_lock(spec)
         spec.output.put(path, output)

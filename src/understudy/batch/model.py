@@ -107,6 +107,8 @@ class Answer:
     """Why no further clip can be processed, such as a full disk; there is no row then."""
     animations: list[str] = field(default_factory=list)
     """The animations of the file, for a job that lists them."""
+    left_out: list[str] = field(default_factory=list)
+    """Those of its animations that move nothing while others do, for such a job."""
 
 
 class StopError(Exception):

@@ -82,6 +82,8 @@ class Summary:
     """Number of clips by metric and verdict."""
     skipped: list[str] = field(default_factory=list)
     """A sentence on each folder of the source that could not be read."""
+    empty: list[str] = field(default_factory=list)
+    """Clips that were left out because they move nothing, while others of their file do."""
     gone: list[str] = field(default_factory=list)
     """Clips of earlier runs that are not in the source any more; their results were removed."""
     _worst: dict[str, list[tuple[float, str]]] = field(default_factory=dict)
@@ -133,6 +135,7 @@ class Summary:
             "verdicts": dict(self.verdict_counts()),
             "failures": [{"clip": clip, "reason": reason} for clip, reason in self.failures],
             "skipped": self.skipped,
+            "empty": self.empty,
             "gone": self.gone,
             "worst": {
                 ranking.column: [{"clip": clip, "value": value} for clip, value in clips]

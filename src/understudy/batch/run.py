@@ -165,7 +165,7 @@ class Batch:
             rows, pictures = self._journals()
             clips: set[str] = set()
             try:
-                with closing(self._process(files, lock.run_id, rows, pictures)) as steps:
+                with closing(self._process(files, lock.run_id, rows, pictures, summary)) as steps:
                     for step in steps:
                         clips.add(step.row["clip"])
                         yield step
@@ -180,10 +180,12 @@ class Batch:
                 _close(rows, pictures)
                 self._remove_temporary_files()
 
-    def _process(self, files: dict[str, int], run_id: str, rows: Journal, pictures: Journal) -> Steps:
+    def _process(self, files: dict[str, int], run_id: str, rows: Journal, pictures: Journal, summary: Summary) -> Steps:
         # Shards go on from the rows that earlier ones had merged.
         index, engine = Index.of(row_journal(self.output, ROWS_FILE), rows), self._make_engine(run_id)
-        jobs = make_jobs(_list_animations(engine, files), self._suffix(), self.clip)
+        animations, left_out = _list_animations(engine, files, self.clip)
+        summary.empty += left_out
+        jobs = make_jobs(animations, self._suffix(), self.clip)
         if self.shard is not None:
             # All files take part in the names of results, so that no two shards give two results the same name.
             files = {file: size for file, size in files.items() if is_in_shard(file, self.shard)}
@@ -325,17 +327,24 @@ def _is_listed(clip: str, names: set[str]) -> bool:
     return any("#".join(parts[: i + 1]) in names for i in range(len(parts)))
 
 
-def _list_animations(engine: Engine, files: dict[str, int]) -> dict[str, list[str]]:
-    """The animations of each file; files of formats that hold only one are not opened and get an empty list."""
+def _list_animations(engine: Engine, files: dict[str, int], only: str | None) -> tuple[dict[str, list[str]], list[str]]:
+    """The animations of each file that are worked on, and the clips that are left out because they move nothing.
+
+    Files of formats that hold only one are not opened and get an empty list. The one that the user names is worked on.
+    """
     animations: dict[str, list[str]] = {file: [] for file in files}
+    left_out: list[str] = []
     jobs = [Job(clip=file, file=file, list_animations=True) for file in files if format_of(file).several]
     if jobs:
         with closing(engine.run(jobs)) as answers:
             for job, answer in answers:
                 if answer.stop:
                     raise StopError(answer.stop)
-                animations[job.file] = answer.animations
-    return animations
+                named = [name for name in answer.left_out if name == only]
+                animations[job.file] = [*answer.animations, *named]
+                if only is None:
+                    left_out += [f"{job.file}#{name}" for name in answer.left_out]
+    return animations, sorted(left_out)
 
 
 def _close(*journals: Journal) -> None:

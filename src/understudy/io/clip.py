@@ -6,8 +6,9 @@ The ending of a name selects the format. No partial file is ever left.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path, PurePath
 from pkgutil import iter_modules
@@ -19,6 +20,7 @@ from understudy.base.errors import (
     FileError,
     MotionError,
     OptionError,
+    UnderstudyError,
     UnknownNameError,
     nearest_names,
     refuse_unknown_keywords,
@@ -118,8 +120,16 @@ class Clip:
     """The names of all animations in the file, for formats that hold several; the motion is one of them."""
     empty_clips: tuple[str, ...] = ()
     """Those animations of the file that move no joint of the character, such as an empty `Take 001`."""
+    still_clips: tuple[str, ...] = ()
+    """Those animations of the file that hold the character in one pose."""
+    others: Callable[[], tuple[Motion, ...]] | None = None
+    """Reads the animations of the file, to write them into one of another format; None where the user chose one."""
+    more_motions: tuple[Motion, ...] = ()
+    """Further motions of the skeleton for a writer of a format that holds several."""
     meshes: tuple[Mesh, ...] = ()
     """The meshes that are bound to the skeleton's joints."""
+    extras: tuple[str, ...] = ()
+    """What else of the character only its own file keeps, such as `spring bones`."""
     make_skin: Callable[[Skeleton], tuple[Mesh, ...]] | None = None
     """Makes the meshes of a character without any, such as a sample, when it is shown or written."""
     layout: Any = None
@@ -217,6 +227,10 @@ class Format:
     """Whether bones may change their length from frame to frame."""
     besides: tuple[str, ...] = ()
     """Endings of files that a file of this format may refer to."""
+    family: str = ""
+    """The format whose files these are too, so that a character of one is written into its own file as the other."""
+    metres: bool = False
+    """Whether files are in metres with Y up by definition."""
 
 
 def describe_lost_joints(skeleton: Skeleton, title: str) -> list[str]:
@@ -327,6 +341,17 @@ def _formats_in(name: str) -> tuple[Format, ...]:
     return (module.FORMAT,) if hasattr(module, "FORMAT") else tuple(module.FORMATS)
 
 
+OTHER_ENDINGS = {
+    ".dae": "Collada is not read or written: use FBX or glTF; Blender up to 4.5 converts it",
+    ".blend": "export FBX or glTF from Blender",
+    ".max": "export FBX from 3ds Max",
+    ".ma": "export FBX from Maya", ".mb": "export FBX from Maya",
+    ".trc": "markers are read from C3D",
+    ".zip": "unpack it first", ".gz": "unpack it first",
+}  # fmt: skip
+"""What to do with files of other kinds, by their ending."""
+
+
 def format_of(path: str | Path, *, written: bool = False) -> Format:
     """The format of a file by its ending. Raises an error that lists the endings if there is none.
 
@@ -342,11 +367,14 @@ def format_of(path: str | Path, *, written: bool = False) -> Format:
     for item in (*likely, *(() if any(suffix in item.suffixes for item in likely) else formats().values())):
         if suffix in item.suffixes:
             return item
-    listed = [item for item in formats().values() if item.write is not None or not written]
+    listed = [item for item in formats().values() if (item.write if written else item.read) is not None]
     endings = ", ".join(suffix for item in listed for suffix in item.suffixes)
     sample = "samples are written as files by `understudy samples NAME -o FILE`" if _is_sample(path) else ""
+    if str(path) == "-":
+        sample = "`convert`, `retarget`, `info` and `evaluate` read and write streams"
     ending = f"no format ends in `{suffix}`" if suffix else "the name has no ending to tell its format by"
-    raise FileError(str(path), None, f"{ending}; {'can be written' if written else 'known'}: {endings}", hint=sample)
+    can = "can be written" if written else "can be read"
+    raise FileError(str(path), None, f"{ending}; {can}: {endings}", hint=sample or OTHER_ENDINGS.get(suffix, ""))
 
 
 def _is_sample(path: str | Path) -> bool:
@@ -406,7 +434,22 @@ def read(
     choose_clip_index(result.clips, clip, str(path))
     if result.motion is not None and result.motion.num_frames > 1:
         _refuse_wrong_time_unit(result.motion.fps, str(path))
+    if clip is None and chosen.several and chosen.meshes and result.clips:
+        result = replace(result, others=partial(_read_all, str(path), result, lenient))
     return result
+
+
+def _read_all(path: str, first: Clip, lenient: bool) -> tuple[Motion, ...]:
+    """All animations of a file that hold or move the character; those that cannot be read are left out."""
+    motions = []
+    for name in first.clips:
+        if first.motion is not None and name == first.motion.name:
+            motions.append(first.motion)
+        elif name not in first.empty_clips:
+            with suppress(UnderstudyError):
+                other = read(path, unit=first.unit, up=first.up, lenient=lenient, clip=name).motion
+                motions += [] if other is None else [other]
+    return tuple(motions)
 
 
 def _refuse_wrong_time_unit(fps: float, name: str) -> None:
@@ -447,6 +490,7 @@ def write(
     fps: float | None = None,
     joint_order: str | None = None,
     quaternion_order: str | None = None,
+    others: bool = True,
 ) -> tuple[str, ...]:
     """Write a clip, motion or skeleton to a file. An existing file is replaced only when the new one is complete.
 
@@ -460,6 +504,8 @@ def write(
         joint_order: The order of a robot's joints: `mjcf`, `urdf`, `isaac` or the file of a robot; the format's usual
             one if not given.
         quaternion_order: `wxyz` or `xyzw`, for a robot's motion; the format's usual one if not given.
+        others: Whether the other animations of the character's file are written too, where the format holds several.
+            A file of the character's own format keeps them anyway.
 
     Returns:
         What the format could not hold, a sentence each.
@@ -477,10 +523,13 @@ def write(
         check_fps(fps)
     chosen = format_of(path, written=True)
     if chosen.write is None:
-        raise OptionError(f"{chosen.title} files can be read, not written: `{path}`")
+        written = ", ".join(suffix for item in formats().values() if item.write for suffix in item.suffixes)
+        raise OptionError(f"{chosen.title} files can be read, not written: `{path}`", hint=f"written are {written}")
     clip = Clip.of(thing)
     if chosen.meshes and clip.make_skin is not None:
         clip = replace(clip, meshes=clip.shown_meshes())
+    if others and clip.motion is not None and takes_others(clip, chosen):
+        clip = replace(clip, more_motions=_other_motions(clip))
     with open_to_write(path) as stream:
         lost = chosen.write(clip, stream, options)
     return (*lost, *_not_held(clip, chosen))
@@ -496,17 +545,51 @@ def split_clip(path: str | Path) -> tuple[Path, str | None]:
     return Path(text), None
 
 
+def in_own_file(clip: Clip, chosen: Format) -> bool:
+    """Whether a clip is written into the file that it was read from, so that whatever else is in the file stays."""
+    own = formats().get(clip.format)
+    if own is None or (own.family or own.name) != (chosen.family or chosen.name):
+        return False
+    fits: Callable[[Skeleton], bool] | None = getattr(clip.layout, "fits", None)
+    return clip.layout is not None and (fits is None or fits(clip.skeleton))
+
+
+def takes_others(clip: Clip, chosen: Format) -> bool:
+    """Whether a new file of a format gets the other animations of the file that a clip was read from."""
+    return clip.others is not None and chosen.several and chosen.meshes and not in_own_file(clip, chosen)
+
+
+def _other_motions(clip: Clip) -> tuple[Motion, ...]:
+    """The other animations of the file that a clip was read from, where they are for its body as it is."""
+    assert clip.others is not None
+    body = clip.skeleton
+
+    def fits(other: Skeleton) -> bool:
+        same = other.names == body.names and np.array_equal(other.parents, body.parents)
+        return same and np.allclose(other.offsets, body.offsets, atol=1e-9) and np.allclose(other.rest, body.rest)
+
+    name = None if clip.motion is None else clip.motion.name
+    return tuple(
+        replace(motion, skeleton=body) for motion in clip.others() if motion.name != name and fits(motion.skeleton)
+    )
+
+
 def _not_held(clip: Clip, chosen: Format) -> list[str]:
-    """Notes on the meshes and animations of a clip that a file of another format cannot hold."""
-    if chosen.name == clip.format:
+    """Notes on what a file of a clip will not hold: meshes, other animations, and what only its own file keeps."""
+    if in_own_file(clip, chosen):
         return []
     notes = []
     if clip.meshes and not chosen.meshes:
         count = len(clip.meshes)
         notes.append(f"{chosen.title} holds no meshes: {'one is' if count == 1 else f'{count} are'} left out")
-    others = [name for name in clip.clips if clip.motion is None or name != clip.motion.name]
+    written = {motion.name for motion in (clip.motion, *clip.more_motions) if motion is not None}
+    others = [name for name in clip.clips if name not in (*written, *clip.empty_clips)]
     if others and clip.motion is None:
         notes.append(f"no motion is written: the file's animations are left out, {len(others)} of them")
+    elif others and clip.more_motions:
+        notes.append(f"{len(others)} of the file's animations are left out: {', '.join(others)[:200]}")
     elif others:
         notes.append(f"only one motion is written; the file's other animations are left out, {len(others)} of them")
+    if clip.extras and chosen.meshes:
+        notes.append(f"only the character's own file keeps its {', '.join(clip.extras)}")
     return notes

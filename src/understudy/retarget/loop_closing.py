@@ -180,7 +180,8 @@ def hold_plants(loop: Motion, stride: Stride) -> tuple[Motion, list[str]]:
     if after >= before:
         return loop, unchanged
     slides = f"they slide by up to {1000 * after:.1f} mm, before by up to {1000 * before:.1f} mm"
-    return held, [f"{len(plants)} footplants are solved for again, across the seam too: {slides}"]
+    count = "1 footplant is" if len(plants) == 1 else f"{len(plants)} footplants are"
+    return held, [f"{count} solved for again, across the seam too: {slides}"]
 
 
 def _repeat(loop: Motion, stride: Stride, period: int) -> Motion:

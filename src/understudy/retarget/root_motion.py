@@ -7,6 +7,7 @@ takes the path, and what hangs from it is put where it was.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -42,6 +43,9 @@ MAX_LOOP_CANDIDATES = 400
 
 MAX_WORSE_FACTOR = 1.3
 """How much worse, as a factor of the squared distance, a longer loop may close than the best one."""
+
+SLOW_LOOP_SHARE = 0.3
+"""A loop below this share of the speed of the motion that it is cut from shows something else than most of it."""
 
 VELOCITY_SECONDS = 0.2
 """How much a difference of velocities counts when a loop is looked for: metres for each metre a second."""
@@ -198,17 +202,31 @@ def _with_root(clip: Clip, name: str) -> Clip:
         axes=np.concatenate([old.axes[:1], np.eye(3)[None], old.axes[1:]]),
         limits=np.concatenate([old.limits[:1], np.broadcast_to([-np.inf, np.inf], (1, 3, 2)), old.limits[1:]]),
     )  # fmt: skip
+    return replace(
+        clip, skeleton=skeleton, motion=_below_root(skeleton, motion), others=_changed(clip, _below_root, skeleton),
+        meshes=tuple(_shift_joints(mesh, count) for mesh in clip.meshes), layout=None,
+    )  # fmt: skip
+
+
+def _below_root(skeleton: Skeleton, motion: Motion) -> Motion:
+    """A motion for a skeleton with one more joint above its root, which stays at the origin."""
     frames = motion.num_frames
     none = np.broadcast_to([1.0, 0.0, 0.0, 0.0], (frames, 1, 4))
     offsets = np.concatenate([np.zeros((frames, 1, 3)), motion.root[:, None], frame_offsets(motion)[:, 1:]], axis=1)
-    moved = Motion(
+    return Motion(
         skeleton=skeleton, fps=motion.fps, root=np.zeros((frames, 3)),
         rotations=np.concatenate([none, motion.rotations], axis=1), offsets=offsets, name=motion.name,
     )  # fmt: skip
-    return replace(
-        clip, skeleton=skeleton, motion=moved, meshes=tuple(_shift_joints(mesh, count) for mesh in clip.meshes),
-        layout=None,
-    )  # fmt: skip
+
+
+def _changed(
+    clip: Clip, change: Callable[[Skeleton, Motion], Motion], skeleton: Skeleton
+) -> Callable[[], tuple[Motion, ...]] | None:
+    """What reads the other animations of a clip's file, for a changed skeleton; those of other bodies are left out."""
+    if clip.others is None:
+        return None
+    read, names = clip.others, clip.skeleton.names
+    return lambda: tuple(change(skeleton, motion) for motion in read() if motion.skeleton.names == names)
 
 
 def _shift_joints(mesh: Mesh, count: int) -> Mesh:
@@ -338,6 +356,11 @@ def make_loop(motion: Motion) -> tuple[Motion, list[str]]:
         notes.append(
             "the motion does not repeat itself: the ends were far apart, and limbs drift while they are joined"
         )
+    if way.speed < SLOW_LOOP_SHARE * path.speed:
+        notes.append(
+            f"the loop travels at {way.speed:.2f} m/s and the whole motion at {path.speed:.2f} m/s: "
+            "--frames A:B chooses where to look"
+        )
     return closed, notes
 
 
@@ -389,5 +412,9 @@ def rename_joints(clip: Clip, *, add: str = "", remove: str = "") -> Clip:
         ends=tuple(replace(end, name=renamed(end.name), joint=renamed(end.joint)) for end in old.ends),
         role_joints={role: renamed(name) for role, name in old.role_joints.items()},
     )  # fmt: skip
-    motion = None if clip.motion is None else replace(clip.motion, skeleton=skeleton)
-    return replace(clip, skeleton=skeleton, motion=motion, layout=None)
+
+    def with_names(skeleton: Skeleton, motion: Motion) -> Motion:
+        return replace(motion, skeleton=skeleton)
+
+    motion = None if clip.motion is None else with_names(skeleton, clip.motion)
+    return replace(clip, skeleton=skeleton, motion=motion, others=_changed(clip, with_names, skeleton), layout=None)

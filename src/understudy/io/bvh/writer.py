@@ -266,6 +266,9 @@ MAX_LOST_ANGLE_RADIANS = 1e-6
 ROTATIONS_PER_BLOCK = 1 << 18
 """Rotations converted to angles together. This bounds the memory."""
 
+MAX_UNCHANGED = 1e-4
+"""Up to which difference a number, in degrees or the file's unit, is the one that was read."""
+
 Channels = tuple[tuple[str, ...], ...]
 
 
@@ -298,6 +301,10 @@ def write(clip: Clip, stream: BinaryIO, options: WriteOptions) -> tuple[str, ...
     hierarchy = _hierarchy(replace(body, names=names), channels, layout)
     same = layout is not None and channels == layout.channels
     values = _values(body, hierarchy, angles, adds, original if same else None)
+    if adds.any() and not _same_numbers(values, original):
+        # A changed motion is written so that it is the same for programs that never add, as Blender.
+        adds = np.zeros_like(adds)
+        values = _values(body, hierarchy, angles, adds, None)
     hierarchy, values, moved = _make_unambiguous(body, hierarchy, angles, adds, values)
     write_text(
         stream,
@@ -386,6 +393,13 @@ def _hierarchy(body: FileMotion, channels: Channels, layout: BvhLayout | None) -
         channels=channels,
         sites=sites,
     )
+
+
+def _same_numbers(values: Array, original: Array | None) -> bool:
+    """Whether the numbers of the motion section are those that were read."""
+    if original is None or original.shape != values.shape:
+        return False
+    return np.allclose(values, original, rtol=1e-6, atol=MAX_UNCHANGED)
 
 
 def _values(body: FileMotion, hierarchy: Hierarchy, angles: Array, adds: np.ndarray, original: Array | None) -> Array:

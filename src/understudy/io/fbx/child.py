@@ -325,7 +325,8 @@ def _sample(
     for frame in range(frames):
         posed = _keep(ufbx.evaluate_scene(scene, animation, begin + frame / rate))
         nodes = _keep(posed.nodes)
-        out[frame] = [_matrix(_keep(nodes[node]).node_to_world) for node in moving]
+        for i, node in enumerate(moving):
+            out[frame, i] = _matrix(_keep(nodes[node]).node_to_world)
         posed.free()
     arrays["moving"], arrays["moved"] = np.array(moving, np.intp), out
     return {"fps": rate, "begin": begin, "scene_fps": fps}

@@ -74,7 +74,7 @@ def usual_rate(fps: float) -> tuple[float, int]:
 
 
 def make_animation(
-    name: str, fps: float, num_frames: int, nodes: list[NodeCurves], numbers: Iterator[int]
+    name: str, fps: float, num_frames: int, nodes: list[NodeCurves], numbers: Iterator[int], second: int = SECOND
 ) -> Animation:
     """The records of an animation with a key on every frame, from time 0 on.
 
@@ -84,8 +84,9 @@ def make_animation(
         num_frames: Number of frames.
         nodes: What is animated.
         numbers: Numbers for new objects, none of which is in the file.
+        second: The file's units of time in a second.
     """
-    times = np.round(np.arange(num_frames) * (SECOND / usual_rate(fps)[0])).astype(np.int64)
+    times = np.round(np.arange(num_frames) * (second / usual_rate(fps)[0])).astype(np.int64)
     out = Animation(stop=int(times[-1]))
     stack, out.layer = next(numbers), next(numbers)
     spans = {"LocalStart": 0, "LocalStop": out.stop, "ReferenceStart": 0, "ReferenceStop": out.stop}

@@ -28,8 +28,15 @@ MAX_DEPTH = 64
 
 MAX_RECORDS = 4_000_000
 
-SECOND = 46186158000
-"""Units of time in a second."""
+SECOND, NEW_SECOND = 46186158000, 141120000
+"""Units of time in a second, of files up to version 7.7 and of later ones; a file may say that it has the others."""
+
+FIRST_NEW_VERSION = 8000
+FIRST_TIMED_HEADER = 1004
+"""The first version of a file's header that says which units of time it has."""
+
+OLD_TIME_DEFINITION = 127
+"""What a header says for the old units."""
 
 FOOTER_ID = bytes.fromhex("fabcab09d0c8d466b176fb831cf7267e")
 """The code in the footer that readers of the format's owner expect with the fixed date and file number below."""
@@ -178,6 +185,18 @@ class FbxDocument:
     def top(self, name: str) -> FbxRecord | None:
         """The first record of this name at the top of the file."""
         return self.root.child(name)
+
+    @property
+    def second(self) -> int:
+        """The file's units of time in a second."""
+        old = self.version < FIRST_NEW_VERSION
+        header = self.top("FBXHeaderExtension")
+        number, flags = (None if header is None else header.child(name) for name in ("FBXHeaderVersion", "OtherFlags"))
+        said = None if flags is None else flags.child("TCDefinition")
+        timed = number.value(0) if number is not None else None
+        if said is not None and isinstance(timed, int) and timed >= FIRST_TIMED_HEADER:
+            old = said.value(0) == OLD_TIME_DEFINITION
+        return SECOND if old else NEW_SECOND
 
 
 def parse(data: bytes) -> FbxDocument:

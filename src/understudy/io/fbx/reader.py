@@ -18,7 +18,7 @@ from understudy.figure.skeleton import Point, Skeleton
 from understudy.figure.skin import Mesh, binds_of_rest
 from understudy.io.child import Arrays, ask, need, refuse_bodies_of_bad_numbers
 from understudy.io.clip import Clip, ReadOptions, choose_clip_index, describe_clip_choice, name_unit, world_from_file
-from understudy.io.fbx.joints import EMPTY, NO_NODE, FbxJoints, find_joints, nodes_of
+from understudy.io.fbx.joints import EMPTY, NO_NODE, STILL, FbxJoints, find_joints, nodes_of
 from understudy.io.fbx.writer import FbxLayout
 from understudy.io.look import read_look, read_shapes
 from understudy.io.matrices import MIN_DETERMINANT, Rig, make_rig
@@ -208,6 +208,7 @@ def _clip(info: dict[str, Any], arrays: Arrays, data: bytes, name: str, options:
     effects = info["effects"]
     chosen = choose_clip_index(names, options.clip, name, effects.index(max(effects)) if effects else 0)
     empty = tuple(title for title, effect in zip(names, effects) if effect == EMPTY)
+    still = tuple(title for title, effect in zip(names, effects) if effect == STILL)
     unit, unit_reason = _unit(info["unit"], options)
     to_world, up, up_reason = _axes(info["axes"], unit, options)
     joints = find_joints(nodes_of(info, arrays, set(info.get("animated", []))), name)
@@ -225,7 +226,7 @@ def _clip(info: dict[str, Any], arrays: Arrays, data: bytes, name: str, options:
     return Clip(
         skeleton=skeleton, motion=motion, format="fbx", unit=unit, unit_reason=unit_reason, up=up, up_reason=up_reason,
         notes=tuple(notes), dropped=(*dropped, *left), clips=names, empty_clips=empty,
-        meshes=meshes,
+        still_clips=still, meshes=meshes,
         layout=FbxLayout(
             data=data, names=info["names"], parents=info["parents"], worlds=arrays["worlds"], nodes=joints.nodes,
             joint_parents=joints.parents, joint_names=joints.names, stretches=rig.stretches, to_world=to_world,

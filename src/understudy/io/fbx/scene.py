@@ -17,6 +17,7 @@ import numpy as np
 
 import understudy
 from understudy.base.quaternion import Array, conjugate, exp, multiply, rotate, to_euler, to_matrix, unrotate
+from understudy.figure.motion import Motion
 from understudy.figure.roles import words
 from understudy.figure.skeleton import Skeleton
 from understudy.figure.skin import Look, Material, Mesh
@@ -67,14 +68,13 @@ def write_scene(clip: Clip, stream: BinaryIO, options: WriteOptions) -> list[str
     for mesh in meshes:
         scene.add_mesh(mesh)
     scene.add_bind_pose()
-    animation, name = None, ""
-    if clip.motion is not None:
-        name = clip.motion.name or PurePath(options.path).stem or "motion"
-        animation = make_animation(
-            name, clip.motion.fps, clip.motion.num_frames, scene.curves(clip, bake=options.bake), scene.numbers
-        )
+    animations: dict[str, Animation] = {}
+    for motion in (clip.motion, *clip.more_motions) if clip.motion is not None else ():
+        name = motion.name or PurePath(options.path).stem or "motion"
+        curves = scene.curves(motion, bake=options.bake)
+        animations[name] = make_animation(name, motion.fps, motion.num_frames, curves, scene.numbers)
     fps = 30.0 if clip.motion is None else clip.motion.fps
-    root = FbxRecord(name="", children=_top_records(scene, animation, name, fps))
+    root = FbxRecord(name="", children=_top_records(scene, animations, fps))
     write_binary(FbxDocument(root=root, version=VERSION), stream)
     notes = describe_lost_joints(clip.skeleton, "FBX as written here has")
     lost = {name for mesh in meshes if mesh.look for material in mesh.look.materials for name in material.images}
@@ -93,10 +93,13 @@ def _turn_from_moving_children(clip: Clip) -> Clip:
     Blender joins such a bone to the end of its parent, and then leaves its translations out. A root on the floor with
     the hips above it has its Z axis up instead, as Unreal expects it.
     """
-    motion, skeleton = clip.motion, clip.skeleton
-    if motion is None or motion.offsets is None:
+    skeleton = clip.skeleton
+    motions = [motion for motion in (clip.motion, *clip.more_motions) if motion is not None]
+    changing = [motion.offsets for motion in motions if motion.offsets is not None]
+    if not changing:
         return clip
-    moves = np.abs(motion.offsets - skeleton.offsets).max(axis=(0, 2)) > MIN_MOVE_METRES
+    moves = np.max([np.abs(offsets - skeleton.offsets).max(axis=(0, 2)) for offsets in changing], axis=0)
+    moves = moves > MIN_MOVE_METRES
     aside = np.linalg.norm(skeleton.offsets[:, [0, 2]], axis=1)
     moves &= (skeleton.offsets[:, 1] > 0.0) & (aside <= MAX_STRAIGHT_TANGENT * np.abs(skeleton.offsets[:, 1]))
     turns = np.tile([1.0, 0.0, 0.0, 0.0], (skeleton.num_joints, 1))
@@ -107,16 +110,19 @@ def _turn_from_moving_children(clip: Clip) -> Clip:
         skeleton, offsets=unrotate(above, skeleton.offsets), ends=tuple(ends),
         rest=multiply(conjugate(above), multiply(skeleton.rest, turns)),
     )  # fmt: skip
-    moved = replace(
-        motion, skeleton=turned, offsets=unrotate(above, motion.offsets),
-        rotations=multiply(conjugate(above), multiply(motion.rotations, turns)),
-    )  # fmt: skip
+    moved = [
+        replace(
+            motion, skeleton=turned, offsets=None if motion.offsets is None else unrotate(above, motion.offsets),
+            rotations=multiply(conjugate(above), multiply(motion.rotations, turns)),
+        )
+        for motion in motions
+    ]  # fmt: skip
     matrices = make_affine(to_matrix(conjugate(turns)), np.zeros((len(turns), 3)))
     meshes = tuple(
         replace(mesh, joint_from_mesh=matrices @ mesh.joint_from_mesh) if mesh.num_joints == len(turns) else mesh
         for mesh in clip.meshes
     )
-    return replace(clip, skeleton=turned, motion=moved, meshes=meshes)
+    return replace(clip, skeleton=turned, motion=moved[0], more_motions=tuple(moved[1:]), meshes=meshes)
 
 
 @dataclass(eq=False, kw_only=True)
@@ -304,10 +310,9 @@ class _Scene:
         head = [fbx_record("Type", "BindPose"), fbx_record("Version", 100), fbx_record("NbPoseNodes", len(nodes))]
         self.add("Pose", join_name("BindPose", "Pose"), "BindPose", [*head, *nodes])
 
-    def curves(self, clip: Clip, *, bake: bool) -> list[NodeCurves]:
+    def curves(self, motion: Motion, *, bake: bool) -> list[NodeCurves]:
         """The animated values of each joint."""
-        motion, skeleton = clip.motion, self.skeleton
-        assert motion is not None
+        skeleton = self.skeleton
         file_from_world = conjugate(world_from_file(self.up))
         min_translation = MIN_TRANSLATION_PER_BODY_SIZE * float(np.ptp(skeleton.rest_world[0], axis=0).max())
         out = []
@@ -409,11 +414,13 @@ def _material(material: Material) -> list[FbxRecord]:
     ]  # fmt: skip
 
 
-def _top_records(scene: _Scene, animation: Animation | None, name: str, fps: float) -> list[FbxRecord]:
+def _top_records(scene: _Scene, animations: dict[str, Animation], fps: float) -> list[FbxRecord]:
+    """The records at the top of the file; the first animation is the one that is shown."""
+    name = next(iter(animations), "")
     creator = f"Understudy {understudy.__version__}"
-    objects = [*scene.objects, *([] if animation is None else animation.objects)]
-    links = [*scene.links, *([] if animation is None else animation.links)]
-    takes = [] if animation is None else [make_take(name, animation)]
+    objects = [*scene.objects, *(item for animation in animations.values() for item in animation.objects)]
+    links = [*scene.links, *(item for animation in animations.values() for item in animation.links)]
+    takes = [make_take(title, animation) for title, animation in animations.items()]
     document = [
         fbx_record("Properties70", children=[
             _property("SourceObject", "object", ""), _property("ActiveAnimStackName", "KString", "", name)
@@ -425,7 +432,7 @@ def _top_records(scene: _Scene, animation: Animation | None, name: str, fps: flo
         fbx_record("FileId", FILE_ID),
         fbx_record("CreationTime", CREATION_TIME),
         fbx_record("Creator", creator),
-        _settings(scene, animation, fps),
+        _settings(scene, next(iter(animations.values()), None), fps),
         fbx_record("Documents", children=[
             fbx_record("Count", 1),
             fbx_record("Document", Typed("L", next(scene.numbers)), "Scene", "Scene", children=document),

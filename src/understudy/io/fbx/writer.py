@@ -162,7 +162,8 @@ def _insert_motion(motion: Motion, layout: FbxLayout, name: str, stream: BinaryI
     removed |= scales or set()
     nodes = _with_held(nodes, document, table, moving, removed)
     kept = [number for number in kept if number not in removed]
-    animation = make_animation(name, motion.fps, motion.num_frames, nodes, _free_numbers(document))
+    free = _free_numbers(document)
+    animation = make_animation(name, motion.fps, motion.num_frames, nodes, free, document.second)
     animation.links += [link(number, animation.layer) for number in kept]
     changes = _Changes(
         sections=_change_lists(document, name, motion.fps, animation, removed),

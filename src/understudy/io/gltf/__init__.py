@@ -12,4 +12,5 @@ FORMAT = Format(
     motions=True,
     several=True,
     besides=(".bin",),
+    metres=True,
 )

@@ -67,8 +67,12 @@ def _clip(document: Document, options: ReadOptions) -> Clip:
     skeleton = make_skeleton(character, nodes, unit, up, title)
     notes, dropped = [*character.joints.notes, *character.notes], [*character.joints.dropped]
     empty = tuple(names[i] for i in find_empty_animations(document, nodes, character))
-    first = 0 if options.clip is not None else _first_moving(document, nodes, character, accessors, names, empty)
-    chosen = choose_clip_index(names, options.clip, document.name, first)
+    still: tuple[str, ...] = ()
+    if options.clip is None and len(names) > 1:
+        still = _still_animations(document, nodes, character, accessors, names, empty)
+    # The first that moves joints; else the first that holds them in a pose; else the first.
+    kinds = [(name in empty, name in still) for name in names]
+    chosen = choose_clip_index(names, options.clip, document.name, kinds.index(min(kinds)) if kinds else 0)
     notes += describe_clip_choice(names, chosen, empty, options.clip, document.name)
     motion, start = None, 0.0
     if chosen is not None:
@@ -85,7 +89,7 @@ def _clip(document: Document, options: ReadOptions) -> Clip:
         skeleton=skeleton, motion=motion, format="gltf", unit=unit, unit_reason=unit_reason, up=up,
         up_reason=f"{up} is up: {'given' if options.up else 'by definition of glTF'}",
         notes=tuple(notes), dropped=(*dropped, *left), clips=names, empty_clips=empty,
-        meshes=meshes,
+        still_clips=still, meshes=meshes,
         layout=GltfLayout(
             document=document, nodes=nodes, character=character, animation=chosen, start=start, motion=motion,
             skeleton=skeleton,
@@ -93,17 +97,23 @@ def _clip(document: Document, options: ReadOptions) -> Clip:
     )  # fmt: skip
 
 
-def _first_moving(
+def _still_animations(
     document: Document, nodes: GltfNodes, character: Character, accessors: Accessors, names: tuple[str, ...],
     empty: tuple[str, ...],
-) -> int:  # fmt: skip
-    """The index of the first animation that moves joints; else of the first that holds them in a pose; else 0."""
-    candidates = [i for i, name in enumerate(names) if name not in empty]
-    for i in candidates if len(names) > 1 else ():
-        curves = moving_curves(nodes, character, read_curves(document, i, accessors))
-        if any(np.any(curve.values != curve.values[0]) for curve in curves):
-            return i
-    return candidates[0] if candidates else 0
+) -> tuple[str, ...]:  # fmt: skip
+    """The animations that hold the character in one pose."""
+    still = []
+    for i, name in enumerate(names):
+        if name in empty:
+            continue
+        try:
+            curves = moving_curves(nodes, character, read_curves(document, i, accessors))
+        except FileError:
+            # A damaged animation is reported when it is read.
+            continue
+        if not any(np.any(curve.values != curve.values[0]) for curve in curves):
+            still.append(name)
+    return tuple(still)
 
 
 def _motion(

@@ -388,6 +388,10 @@ def build(clip: Clip, unit: float, up: str, name: str, *, bake: bool = False) ->
         times = np.arange(clip.motion.num_frames) / clip.motion.fps
         tracks = _tracks(clip.motion, unit, up, bake=bake)
         tree["animations"] = [builder.animation(name, times, clip.motion.fps, tracks)]
+    for motion in clip.more_motions:
+        times = np.arange(motion.num_frames) / motion.fps
+        tracks = _tracks(motion, unit, up, bake=bake)
+        tree["animations"].append(builder.animation(motion.name, times, motion.fps, tracks))
     return builder, _losses(clip, len(meshes))
 
 

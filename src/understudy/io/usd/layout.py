@@ -82,20 +82,44 @@ def insert_motion(motion: Motion, layout: UsdLayout, name: str, target: Path) ->
     if layout.problem:
         raise NotInPlaceError(layout.problem)
     ending = target.suffix.lower()
-    if layout.packed != (ending == ".usdz"):
-        kinds = ("a package", "no package") if layout.packed else ("no package", "a package")
-        raise NotInPlaceError(f"it is {kinds[0]} and {target.name} is {kinds[1]}")
+    if layout.packed and ending != ".usdz":
+        raise NotInPlaceError(f"it is a package and {target.name} is none")
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
         if layout.packed:
             return _change_package(motion, layout, name, folder), []
         layer = _open(layout.data, folder / f"own{Path(layout.path).suffix.lower()}")
         _insert(layer, motion, layout, name)
+        if ending == ".usdz":
+            return _packed(layer, folder), []
         notes = _keep_references(layer, Path(layout.path).parent, target.resolve().parent)
         out = folder / f"new{ending if ending in ('.usda', '.usdc') else '.usdc'}"
         if not layer.Export(str(out)):
             raise NotInPlaceError("its layer could not be written")
         return out.read_bytes(), notes
+
+
+def _packed(layer: Any, folder: Path) -> bytes:
+    """A package of one layer, which must refer to no other file: none is taken along unasked."""
+    others: set[str] = set()
+
+    def found(asset: str) -> str:
+        others.add(asset)
+        return asset
+
+    import_module("pxr.UsdUtils").ModifyAssetPaths(layer, found)
+    others -= {""}
+    if others:
+        listed = ", ".join(sorted(others))[:80]
+        raise NotInPlaceError(f"it refers to other files ({listed}), and a package has all in it")
+    plain, out = folder / "character.usdc", folder / "new.usdz"
+    if not layer.Export(str(plain)):
+        raise NotInPlaceError("its layer could not be written")
+    writer = import_module("pxr.Sdf").ZipFileWriter.CreateNew(str(out))
+    writer.AddFile(str(plain), plain.name)
+    if not writer.Save():
+        raise NotInPlaceError("the package could not be written")
+    return out.read_bytes()
 
 
 def _open(data: bytes, path: Path) -> Any:

@@ -118,7 +118,14 @@ def _author(clip: Clip, path: Path, unit: float, up: str, *, packed: bool) -> li
     if not packed and any(material.images for mesh in meshes if mesh.look for material in mesh.look.materials):
         notes.append("images are written into .usdz only; here their surfaces are plain")
     if clip.motion is not None:
-        animation = _animation(stage, clip.motion, paths, unit, up)
+        taken = {"Skeleton"}
+        animation = _animation(stage, clip.motion, paths, unit, up, taken)
+        stage.SetTimeCodesPerSecond(clip.motion.fps)
+        stage.SetFramesPerSecond(clip.motion.fps)
+        stage.SetStartTimeCode(0)
+        stage.SetEndTimeCode(clip.motion.num_frames - 1)
+        for motion in clip.more_motions:
+            _animation(stage, motion, paths, unit, up, taken, codes_per_frame=clip.motion.fps / motion.fps)
         binding = skel.BindingAPI.Apply(skeleton.GetPrim())
         binding.CreateAnimationSourceRel().SetTargets([animation.GetPath()])
     stage.GetRootLayer().Save()
@@ -183,10 +190,16 @@ def _skeleton(stage: Any, skeleton: Skeleton, paths: list[str], unit: float, up:
     return prim
 
 
-def _animation(stage: Any, motion: Motion, paths: list[str], unit: float, up: str) -> Any:
+def _animation(
+    stage: Any, motion: Motion, paths: list[str], unit: float, up: str, taken: set[str], codes_per_frame: float = 1.0
+) -> Any:
+    """A SkelAnimation of a motion; its name is added to those that are taken."""
     skel, vt, gf = import_module("pxr.UsdSkel"), import_module("pxr.Vt"), import_module("pxr.Gf")
     name = import_module("pxr.Tf").MakeValidIdentifier(motion.name or "motion")
-    name = name if name not in ("Skeleton",) and not name.startswith("Mesh") else f"{name}_motion"
+    name = name if not name.startswith("Mesh") else f"{name}_motion"
+    while name in taken:
+        name += "_motion"
+    taken.add(name)
     prim = skel.Animation.Define(stage, f"/Character/{name}")
     if motion.name and motion.name != name:
         prim.GetPrim().SetDisplayName(motion.name)
@@ -200,12 +213,9 @@ def _animation(stage: Any, motion: Motion, paths: list[str], unit: float, up: st
     prim.CreateScalesAttr(vt.Vec3hArray(len(paths), gf.Vec3h(1, 1, 1)))
     rotations = continuous(rotations)
     for frame in range(motion.num_frames):
-        translations_attribute.Set(vt.Vec3fArray.FromNumpy(offsets[frame].astype(np.float32)), frame)
-        rotations_attribute.Set(vt.QuatfArray([gf.Quatf(*rotation) for rotation in rotations[frame].tolist()]), frame)
-    stage.SetTimeCodesPerSecond(motion.fps)
-    stage.SetFramesPerSecond(motion.fps)
-    stage.SetStartTimeCode(0)
-    stage.SetEndTimeCode(motion.num_frames - 1)
+        code = frame * codes_per_frame
+        translations_attribute.Set(vt.Vec3fArray.FromNumpy(offsets[frame].astype(np.float32)), code)
+        rotations_attribute.Set(vt.QuatfArray([gf.Quatf(*rotation) for rotation in rotations[frame].tolist()]), code)
     return prim
 
 

@@ -11,6 +11,8 @@ FORMATS = (
         write=lazy_function("understudy.io.vrm.writer", "write"),
         meshes=True,
         several=True,
+        family="gltf",
+        metres=True,
     ),
     Format(
         name="vrma",
@@ -20,5 +22,6 @@ FORMATS = (
         write=lazy_function("understudy.io.vrm.writer", "write_animation"),
         motions=True,
         several=True,
+        metres=True,
     ),
 )

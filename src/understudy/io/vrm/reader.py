@@ -16,6 +16,9 @@ from understudy.io.gltf.writer import GltfLayout
 MODEL_0, MODEL_1, ANIMATION = "VRM", "VRMC_vrm", "VRMC_vrm_animation"
 """The glTF extensions that make a file a VRM 0.x model, a VRM 1.0 model, or a VRM animation."""
 
+SPRINGS = "VRMC_springBone"
+"""The extension with the spring bones of a VRM 1.0 model."""
+
 TRUNK = {"hips": "hips", "spine": "spine", "chest": "chest", "neck": "neck", "head": "head"}
 
 LIMBS = {
@@ -65,8 +68,28 @@ def _with_roles(clip: Clip, extensions: tuple[str, ...], format_name: str, name:
     return replace(
         clip, skeleton=skeleton, motion=motion, format=format_name,
         notes=(*clip.notes, f"VRM {version}; the file names {len(roles)} main bones of a human"),
-        layout=replace(layout, motion=motion, skeleton=skeleton),
+        layout=replace(layout, motion=motion, skeleton=skeleton), extras=_extras(tree),  # type: ignore[arg-type]
     )  # fmt: skip
+
+
+EXTRAS = {"licence": "meta", "expressions": "expressions", "gaze": "lookAt", "first-person view": "firstPerson"}
+"""What else of a character VRM 1.0 holds, in words, and its key."""
+
+EXTRAS_0 = {"licence": "meta", "expressions": "blendShapeMaster", "first-person view": "firstPerson",
+            "spring bones": "secondaryAnimation"}  # fmt: skip
+"""The same for VRM 0.x."""
+
+
+def _extras(extensions: dict[str, Any]) -> tuple[str, ...]:
+    """What else of a character the extensions of a VRM model hold, in words."""
+    words = []
+    for model, table in ((MODEL_1, EXTRAS), (MODEL_0, EXTRAS_0)):
+        held = extensions.get(model)
+        if isinstance(held, dict):
+            words += [word for word, key in table.items() if held.get(key)]
+    if extensions.get(SPRINGS):
+        words.append("spring bones")
+    return tuple(dict.fromkeys(words))
 
 
 def human_bones(extension: dict[str, Any]) -> dict[str, int]:
