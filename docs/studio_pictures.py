@@ -1,224 +1,220 @@
-"""Pictures of the studio for docs/studio.md, taken in a browser of a studio that is started for them.
+"""Takes the pictures of the studio for the documentation, in a headless browser.
 
-    python docs/studio_pictures.py [NAME ...]
-    python docs/studio_pictures.py --tour FOLDER TARGET ...
+    python docs/studio_pictures.py [--only NAME ...] [--folder docs/pictures] [--chrome PROGRAM]
 
-Needs the page built (`make page`), playwright and chromium. Without names all pictures are made. With `--tour`, every
-panel is taken into a folder, light and dark and in two sizes, while each of the targets (files or samples) performs a
-walk.
+Every picture begins with an empty document of a studio of its own. They are kept in the repository, so they get a
+palette of colours.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
+from typing import Any
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from PIL import Image
 
-PICTURES = Path(__file__).parent / "pictures"
-FLAGS = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+FOLDER = Path(__file__).resolve().parent / "pictures"
 SIZE = {"width": 1280, "height": 800}
-PATIENCE = 90_000
-"""Milliseconds that a solve may take on a slow machine."""
+COLOURS = 128
+"""Colours of the palette: skins are shaded smoothly."""
+FLAGS = ("--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-background-networking")
+PATIENCE_MS = 120_000
+SETTLED = """() => {
+  const { state, result, progress, motions } = window.understudy ?? {};
+  const now = state?.value, last = result?.value;
+  return now && !progress.value.busy && last?.seq === null && last.version === now.version
+    && now.bodies.length > 0 && now.bodies.every((body) => motions.has(body.which));
+}"""
 
 
-@contextmanager
-def studio(*files: str) -> Iterator[str]:
-    """The address of a studio that runs meanwhile."""
-    with tempfile.TemporaryDirectory() as folder:
-        command = [str(Path(sys.executable).with_name("understudy")), "studio", *files, "--no-browser", "--json"]
-        process = subprocess.Popen([*command, "--session", folder], stdout=subprocess.PIPE, text=True, cwd=folder)
-        assert process.stdout is not None
-        try:
-            said = ""
-            while line := process.stdout.readline():
-                said += line
-                if line.rstrip() == "}":
-                    break
-            if not said:
-                raise SystemExit("the studio did not start")
-            yield json.loads(said)["url"]
-        finally:
-            process.terminate()
-            process.wait()
+class Desk:
+    """A page of the studio, and what is done with it."""
+
+    def __init__(self, page: Any) -> None:
+        self.page = page
+
+    def at(self, name: str) -> Any:
+        return self.page.get_by_test_id(name)
+
+    def settle(self) -> None:
+        """Wait for the result, and for skins and plots to be drawn."""
+        self.page.wait_for_function(SETTLED)
+        self.page.wait_for_timeout(1500)
+
+    def panel(self, name: str) -> None:
+        self.at(f"tab-{name}").click()
+
+    def sample(self, name: str, role: str) -> None:
+        """Open a sample in a role."""
+        self.panel("files")
+        self.at("open-role").select_option(role)
+        self.at(f"sample-{name}").click()
+        self.page.wait_for_function(
+            "(name) => JSON.stringify(window.understudy.state.value.document).includes(`sample:${name}`)", arg=name
+        )
+        self.settle()
+
+    def choose(self, role: str, name: str) -> None:
+        """Choose a sample for a part of a transition or an analogy."""
+        self.at(f"choose-{role}").click()
+        self.at(f"chooser-{role}").get_by_test_id(f"sample-{name}").click()
+        self.page.wait_for_timeout(500)
+
+    def go_to(self, seconds: float) -> None:
+        self.page.evaluate("(time) => { window.understudy.clock.time.value = time; }", seconds)
+
+    def click_joint(self, joint: str) -> dict[str, float]:
+        at: dict[str, float] = self.page.evaluate("(name) => window.understudy.screen('result', name)", joint)
+        self.page.mouse.click(at["x"], at["y"])
+        self.page.wait_for_timeout(500)
+        return at
 
 
-def settled(page: Page) -> None:
-    """Wait until everything asked for is solved and shown."""
-    page.wait_for_timeout(400)
-    page.wait_for_function(
-        """() => {
-            const { state, result } = window.understudy;
-            const busy = document.querySelector("[data-testid=status]").dataset.busy;
-            return busy === "false" && result.value && result.value.version === state.value.version;
-        }""",
-        timeout=PATIENCE,
-    )
-    page.wait_for_timeout(600)
+def show_stage(desk: Desk) -> None:
+    desk.sample("walk", "source")
+    desk.sample("child", "target")
+    desk.go_to(1.2)
+    desk.panel("body")
 
 
-def panel(page: Page, name: str) -> None:
-    page.get_by_test_id(f"tab-{name}").click()
+def show_inspector(desk: Desk) -> None:
+    desk.sample("walk", "source")
+    desk.sample("child", "target")
+    desk.go_to(1.2)
+    desk.page.wait_for_timeout(500)
+    at = desk.click_joint("LeftHand")
+    desk.page.mouse.move(at["x"], at["y"])
+    desk.page.mouse.down()
+    desk.page.mouse.move(at["x"] + 5, at["y"] - 12, steps=8)
+    desk.page.mouse.up()
+    desk.page.wait_for_function("() => window.understudy.state.value.document.recipe.constraint.length === 1")
+    desk.settle()
+    desk.panel("inspector")
+    # Only rows in sight are there.
+    desk.page.evaluate("() => document.querySelector('.timeline .rows').scrollTo(0, 9999)")
+    desk.page.locator('[data-path="recipe/constraint/0"]').click()
 
 
-def choose(page: Page, part: str, sample: str) -> None:
-    """Give a part of a transition or an analogy its clip."""
-    page.get_by_test_id(f"choose-{part}").click()
-    page.get_by_test_id(f"chooser-{part}").get_by_test_id(f"sample-{sample}").click()
-    page.wait_for_timeout(1500)
+def show_bones(desk: Desk) -> None:
+    desk.at("theme").select_option("dark")
+    desk.sample("walk", "source")
+    desk.sample("other", "target")
+    desk.go_to(1.2)
+    desk.panel("correspondence")
+    desk.at("bone-source-LeftArm").click()
 
 
-def go_to(page: Page, time: float) -> None:
-    page.evaluate("time => { window.understudy.clock.time.value = time; }", time)
-    page.wait_for_timeout(500)
+def show_transition(desk: Desk) -> None:
+    desk.at("mode-transition").click()
+    desk.choose("first", "walk")
+    desk.choose("second", "run")
+    desk.settle()
+    desk.go_to(3.5)
+    desk.at("fit").click()
 
 
-def beside(page: Page, joint: str, offset: tuple[float, float, float]) -> list[float]:
-    """Metres: a place beside where a joint of the result is now."""
-    place = page.evaluate(
-        """joint => {
-            const { state, motions, clock } = window.understudy;
-            const body = state.value.bodies.find(each => each.which === "result");
-            const number = body.joints.findIndex(each => each.name === joint);
-            const { times, points, positions } = motions.get("result");
-            const frame = times.findIndex(time => time >= clock.time.value);
-            return [...positions.slice((frame * points + number) * 3).slice(0, 3)];
-        }""",
-        joint,
-    )
-    return [float(a + b) for a, b in zip(place, offset, strict=True)]
+def show_analogy(desk: Desk) -> None:
+    desk.at("mode-analogy").click()
+    for role, name in (("a_example", "walk"), ("b_example", "dog_walk"), ("a_new", "march")):
+        desk.choose(role, name)
+    desk.settle()
+    desk.go_to(1.0)
+    desk.at("fit").click()
 
 
-def stage(page: Page) -> None:
-    panel(page, "body")
-    go_to(page, 1.2)
+def show_variants(desk: Desk) -> None:
+    desk.sample("march", "source")
+    desk.sample("giant", "target")
+    desk.go_to(1.2)
+    desk.panel("variants")
+    for name in ("2", "4", "8", "ik", "ik_lowpass", "naive"):
+        desk.at(f"variant-{name}").set_checked(name in ("2", "8", "ik"))
+    desk.at("solve-variants").click()
+    desk.page.wait_for_function("() => window.understudy.result.value?.variants.length >= 4")
+    desk.settle()
 
 
-def inspector(page: Page) -> None:
-    panel(page, "inspector")
-    go_to(page, 1.2)
-    page.get_by_test_id("section-add").locator("summary").click()
-    page.get_by_test_id("new-kind").select_option("place")
-    page.get_by_test_id("new-point").select_option("LeftHand")
-    for axis, value in zip("xyz", beside(page, "LeftHand", (0.08, 0.2, 0.1)), strict=True):
-        page.get_by_test_id(f"new-target-{axis}").fill(f"{value:.3f}")
-        page.get_by_test_id(f"new-target-{axis}").press("Enter")
-    page.get_by_test_id("add-constraint").click()
-    settled(page)
-    page.get_by_test_id("selected").scroll_into_view_if_needed()
+def show_quality(desk: Desk) -> None:
+    desk.at("theme").select_option("dark")
+    desk.sample("run", "source")
+    desk.sample("child", "target")
+    desk.go_to(1.2)
+    desk.panel("quality")
+    desk.page.wait_for_function("() => window.understudy.quality.value !== null")
+    desk.page.evaluate("() => { document.getElementById('panel').scrollTop = 0; }")
 
 
-def bones(page: Page) -> None:
-    panel(page, "correspondence")
-    page.get_by_test_id("bone-source-LeftArm").click()
-    go_to(page, 1.2)
-
-
-def transition(page: Page) -> None:
-    page.get_by_test_id("mode-transition").click()
-    choose(page, "first", "walk")
-    choose(page, "second", "run")
-    settled(page)
-    blend = page.evaluate("() => window.understudy.result.value.blend")
-    if blend:
-        go_to(page, (blend["start"] + blend["end"]) / 2)
-
-
-def analogy(page: Page) -> None:
-    page.get_by_test_id("mode-analogy").click()
-    for part, sample in (("a_example", "walk"), ("b_example", "dog_walk"), ("a_new", "march")):
-        choose(page, part, sample)
-    settled(page)
-    page.locator("summary", has_text="Poses").click()
-    page.locator("summary", has_text="Markers matched").click()
-    go_to(page, 1.0)
-
-
-def variants(page: Page) -> None:
-    panel(page, "variants")
-    page.get_by_test_id("solve-variants").click()
-    page.get_by_test_id("show-b").wait_for(timeout=PATIENCE)
-    settled(page)
-    page.get_by_test_id("variant-figures").scroll_into_view_if_needed()
-    go_to(page, 1.2)
-
-
-def quality(page: Page) -> None:
-    panel(page, "quality")
-    page.get_by_test_id("metric-smoothness").wait_for(timeout=PATIENCE)
-    page.get_by_test_id("metric-smoothness").locator("summary").click()
-    page.get_by_test_id("metric-smoothness").scroll_into_view_if_needed()
-    go_to(page, 1.2)
-
-
-SCENES: dict[str, tuple[tuple[str, ...], Callable[[Page], None], str]] = {
-    "stage": (("sample:walk", "sample:child"), stage, "light"),
-    "inspector": (("sample:walk", "sample:child"), inspector, "light"),
-    "bones": (("sample:walk", "sample:other"), bones, "dark"),
-    "transition": ((), transition, "light"),
-    "analogy": ((), analogy, "light"),
-    "variants": (("sample:march", "sample:giant"), variants, "light"),
-    "quality": (("sample:run", "sample:stretched"), quality, "dark"),
+SCENES: dict[str, Callable[[Desk], None]] = {
+    "studio_stage": show_stage,
+    "studio_inspector": show_inspector,
+    "studio_bones": show_bones,
+    "studio_transition": show_transition,
+    "studio_analogy": show_analogy,
+    "studio_variants": show_variants,
+    "studio_quality": show_quality,
 }
 
 
-PANELS = ("files", "inspector", "body", "correspondence", "transition", "analogy", "variants", "quality", "batch")
-TOUR_SIZES = ((1440, 900), (1280, 720))
+@contextmanager
+def studio(folder: Path) -> Iterator[str]:
+    """A studio of its own in a folder; gives its address."""
+    command = [sys.executable, "-m", "understudy", "studio", "--no-browser", "--json", "--session", str(folder / "s")]
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    said = ""
+    while not said.rstrip().endswith("}") and (line := process.stdout.readline()):
+        said += line
+    try:
+        yield json.loads(said)["url"]
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(60)
+        process.stdout.close()
 
 
-def tour(browser: Browser, folder: Path, targets: list[str]) -> None:
-    """Every panel, light and dark and in both sizes, with each target."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for target in targets:
-        name = Path(target.removeprefix("sample:")).stem
-        target = target if target.startswith("sample:") else str(Path(target).resolve())
-        opened = [] if target.startswith("sample:") else ["--folder", str(Path(target).parent)]
-        with studio("sample:walk", target, *opened) as url:
-            for width, height in TOUR_SIZES:
-                page = browser.new_page(viewport={"width": width, "height": height})
-                page.goto(url)
-                page.get_by_test_id("tab-files").wait_for()
-                settled(page)
-                go_to(page, 1.2)
-                for theme in ("light", "dark"):
-                    page.get_by_test_id("theme").select_option(theme)
-                    for each in PANELS:
-                        panel(page, each)
-                        settled(page)
-                        page.screenshot(path=folder / f"{name}_{width}_{theme}_{each}.png")
-                page.close()
-                print(f"{name} {width}x{height}", flush=True)
+def take(browser: Any, show: Callable[[Desk], None], path: Path) -> None:
+    """Take one picture."""
+    with tempfile.TemporaryDirectory() as folder, studio(Path(folder)) as url:
+        page = browser.new_page(viewport=SIZE, color_scheme="light")
+        page.set_default_timeout(PATIENCE_MS)
+        page.goto(url)
+        page.wait_for_function("() => window.understudy?.state.value")
+        desk = Desk(page)
+        show(desk)
+        page.mouse.move(5, 5)
+        page.wait_for_timeout(1500)
+        picture = Image.open(BytesIO(page.screenshot())).convert("RGB")
+        page.close()
+    picture.quantize(COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
+    print(f"{path} ({path.stat().st_size / 1000:.0f} kB)")
 
 
-def main(names: list[str]) -> None:
-    browser_path = os.environ.get("CHROME") or shutil.which("chromium") or shutil.which("google-chrome")
+def main() -> None:
+    """Take the pictures that are asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", choices=list(SCENES), default=list(SCENES))
+    parser.add_argument("--folder", type=Path, default=FOLDER)
+    parser.add_argument("--chrome", default=os.environ.get("CHROME") or shutil.which("chromium"))
+    given = parser.parse_args()
+    from playwright.sync_api import sync_playwright
+
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=browser_path, args=FLAGS)
-        if names[:1] == ["--tour"]:
-            tour(browser, Path(names[1]), names[2:])
-            return
-        for name in names or SCENES:
-            files, act, theme = SCENES[name]
-            with studio(*files) as url:
-                page = browser.new_page(viewport=SIZE, color_scheme=theme)  # type: ignore[arg-type]
-                page.goto(url)
-                page.get_by_test_id("tab-files").wait_for()
-                page.wait_for_timeout(800)
-                if files:
-                    settled(page)
-                act(page)
-                page.screenshot(path=PICTURES / f"studio_{name}.png")
-                page.close()
-                print(f"studio_{name}.png")
+        browser = playwright.chromium.launch(executable_path=given.chrome, args=FLAGS)
+        for name in given.only:
+            take(browser, SCENES[name], given.folder / f"{name}.png")
         browser.close()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from understudy import read
 from understudy.figure.skin import skinned
+from understudy.io.robot.look import MAX_TRIANGLES
 
 URDF = """<robot name="arm">
   <link name="base"><visual><geometry><box size="0.2 0.2 0.4"/></geometry></visual></link>
@@ -75,3 +77,43 @@ def test_bones_are_capsules_where_nothing_is_known(tmp_path: Path) -> None:
     (mesh,) = clip.shown_meshes()
     base = skinned(mesh, clip.skeleton)[0][mesh.joints[:, 0] == clip.skeleton.index["base"]]
     assert 0.5 < np.ptp(base, axis=0)[1] < 0.6
+
+
+def grid_stl(cells: int) -> bytes:
+    """A binary STL of a closed box of 0.2 x 0.2 x 0.4 units, each side cut into so many squares a side."""
+    corners = np.stack(np.meshgrid(np.arange(cells + 1), np.arange(cells + 1), indexing="ij"), axis=-1) / cells
+    a, b, c, d = (corners[i : i + cells, j : j + cells].reshape(-1, 2) for i, j in ((0, 0), (1, 0), (1, 1), (0, 1)))
+    flat = np.concatenate([np.stack([a, b, c], axis=1), np.stack([a, c, d], axis=1)])
+    sides = []
+    for axis in range(3):
+        for height in (0.0, 1.0):
+            side = np.insert(flat, axis, height, axis=2)
+            outwards = bool(height) != (axis == 1)
+            sides.append((side if outwards else side[:, ::-1]) * [0.2, 0.2, 0.4])
+    triangles = np.concatenate(sides).astype("<f4")
+    rows = np.zeros(len(triangles), [("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("rest", "<u2")])
+    rows["corners"] = triangles
+    return bytes(80) + len(triangles).to_bytes(4, "little") + rows.tobytes()
+
+
+def test_fine_meshes_are_made_coarser_and_none_is_left_out(tmp_path: Path) -> None:
+    scaled = 'filename="package://arm/meshes/forearm.stl" scale="0.001 0.001 0.001"'
+    urdf = URDF.replace(scaled, 'filename="forearm.stl"').replace(
+        '<box size="0.2 0.2 0.4"/>', '<mesh filename="base.stl"/>'
+    )
+    (tmp_path / "arm.urdf").write_text(urdf)
+    for name, cells in (("base", 80), ("forearm", 60)):
+        (tmp_path / f"{name}.stl").write_bytes(grid_stl(cells))
+    clip = read(tmp_path / "arm.urdf")
+    (mesh,) = clip.shown_meshes()
+    assert 12 * (80**2 + 60**2) > MAX_TRIANGLES >= len(mesh.triangles) > 0.3 * MAX_TRIANGLES
+    corners = skinned(mesh, clip.skeleton)[0]
+    for joint in ("base", "left_elbow"):
+        # Each keeps its extent to a cube, and its volume: no side has gone, and none is turned inside out.
+        carried = mesh.joints[:, 0] == clip.skeleton.index[joint]
+        link = corners[carried]
+        extent = np.sort(np.ptp(link, axis=0))
+        assert np.allclose(extent, [0.2, 0.2, 0.4], atol=0.02)
+        a, b, c = np.moveaxis(corners[mesh.triangles[carried[mesh.triangles[:, 0]]]], 1, 0)
+        volume = np.einsum("ti,ti->t", a, np.cross(b, c)).sum() / 6.0
+        assert volume == pytest.approx(0.016, rel=0.05)

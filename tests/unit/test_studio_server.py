@@ -314,6 +314,27 @@ def test_a_recipe_is_saved_and_opened_as_the_command_line_has_it(studio: Any) ->
         assert not page.ask("save", path="walk.bvh")["ok"]
 
 
+def test_a_recipe_names_uploads_so_that_the_command_line_finds_them(
+    studio: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from understudy.recipe import read_recipe
+    from understudy.retarget.driver import retarget
+
+    understudy.write(samples.motion("squat", seconds=0.5).motion, tmp_path / "mine.bvh")
+    upload = studio.put("mine.bvh", (tmp_path / "mine.bvh").read_bytes(), SHOWN).json()["name"]
+    (tmp_path / "mine.bvh").unlink()
+    with studio.talk() as page:
+        page.ask("hello")
+        assert page.open(upload, "source")["ok"]
+        assert page.open("sample:child", "target")["ok"]
+        assert page.ask("save", path="mine.toml")["ok"]
+    # From any other folder, after the studio has ended.
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    recipe = read_recipe(studio.folder / "files" / "mine.toml")
+    assert retarget(recipe).motion.num_frames == samples.motion("squat", seconds=0.5).motion.num_frames
+
+
 def test_further_actors_get_names_and_keep_contacts(studio: Any) -> None:
     with studio.talk() as page:
         page.ask("hello")

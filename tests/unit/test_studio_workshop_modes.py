@@ -81,6 +81,20 @@ def test_clips_of_a_transition_are_shown_before_and_the_result_after(shop: Docum
     assert back is not None
     assert np.allclose(fk(back).positions, fk(solve_result.transition.motion).positions, atol=1e-3)
     assert solve_result.quality("result")["measurements"]
+    assert after["bodies"][2]["mesh"] is None, "a body that becomes another wears the skin of neither"
+    assert not any("--" in warning for warning in table["warnings"])
+
+
+def test_a_transition_of_one_body_wears_its_skin(shop: DocumentSolver, base: Path) -> None:
+    wanted = passage(first="sample:walk", second="sample:run")
+    solve_result = shop.solve(wanted, base, watch=quiet)
+    first, _, result = shop.view(wanted, base)["bodies"]
+    assert first["mesh"]
+    assert result["mesh"]
+    worn, own = solve_result.mesh("result"), solve_result.mesh("first")
+    assert worn is not None
+    assert own is not None
+    assert np.array_equal(worn[1]["faces"], own[1]["faces"])
 
 
 def test_the_moments_of_a_transition_can_be_chosen_and_dragged(shop: DocumentSolver, base: Path) -> None:

@@ -76,11 +76,16 @@ function Divider({ upright = false }: { upright?: boolean }) {
 
 function Dock() {
   const place = useRef<HTMLElement>(null);
+  const page = useRef<HTMLDivElement>(null);
   const { dock } = view.value;
   useEffect(() => {
     if (place.current) place.current.style.width = `${dock}px`;
   }, [dock]);
   const open = PANELS.find((panel) => panel.id === view.value.panel) ?? PANELS[0];
+  // A panel begins at its top, however far the one before was scrolled.
+  useEffect(() => {
+    if (page.current) page.current.scrollTop = 0;
+  }, [open.id]);
   const Panel = open.component;
   const turn = (event: KeyboardEvent) => {
     const by = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
@@ -109,7 +114,7 @@ function Dock() {
           </button>
         ))}
       </div>
-      <div role="tabpanel" id="panel" aria-labelledby={`tab-${open.id}`} data-testid={`panel-${open.id}`} tabIndex={-1}>
+      <div role="tabpanel" id="panel" ref={page} aria-labelledby={`tab-${open.id}`} data-testid={`panel-${open.id}`} tabIndex={-1}>
         {state.value ? <Panel key={open.id} /> : <p>Connecting to the server…</p>}
       </div>
     </aside>

@@ -1,6 +1,6 @@
 /** What the page knows: copies of what the server keeps, and what is being looked at. */
 
-import { effect, signal } from "@preact/signals";
+import { batch as together, effect, signal } from "@preact/signals";
 import { Connection, type Arrays } from "./net";
 import { frameOf, merged, type MotionData } from "./motions";
 import type {
@@ -87,7 +87,8 @@ let flying = false;
 /** Whether the next state makes what was dragged true: until then it stays on show. */
 let dropping = false;
 
-/** A change on the way. One is under way until it is solved; of those that come meanwhile only the newest is sent. */
+/** A change on the way. While one is being solved the newest of those that come meanwhile is sent ahead, so that the server
+ * need not wait for it when it is done; the server forgets what a newer one replaces. */
 export function drag(changes: Change[]): void {
   settle();
   dragged.value = changes;
@@ -104,8 +105,8 @@ async function fly(): Promise<void> {
     const seen = new Promise<void>((resolve) => (landed = resolve));
     try {
       await send("drag", { seq: ++sequence, changes });
-      // What is sent before the last is solved would only be forgotten by the server, and hold up the solving.
-      await Promise.race([seen, new Promise((resolve) => window.setTimeout(resolve, LATEST))]);
+      // What is sent long before the last is solved would only be forgotten, and hold up the solving.
+      await Promise.race([seen, new Promise((resolve) => window.setTimeout(resolve, AHEAD * between))]);
     } catch (trouble) {
       report(trouble);
     }
@@ -113,10 +114,23 @@ async function fly(): Promise<void> {
   flying = false;
 }
 
-/** Milliseconds after which a drag that nothing came of is no longer waited for. */
-const LATEST = 1000;
-/** Called when something came of the drag that is under way. */
+/** When the next change is sent at the latest: a share of the time from one answer to the next. */
+const AHEAD = 0.6;
+/** Milliseconds from one answer to the next, and the least and most that are taken for true. */
+let between = 100;
+const [SHORTEST, LONGEST] = [30, 1000];
+/** When the last answer of a drag came. */
+let answered = 0;
+/** Called when something came of the newest change. */
 let landed = (): void => undefined;
+
+/** Something came of a change of a drag. */
+function takeAnswer(seq: number): void {
+  const now = performance.now();
+  if (now - answered < LONGEST) between += 0.3 * (Math.max(now - answered, SHORTEST) - between);
+  answered = now;
+  if (seq === sequence) landed();
+}
 
 /** Milliseconds without a further change after which what was changed bit by bit is one step of undo. */
 const PAUSE = 1000;
@@ -196,7 +210,8 @@ function receive(event: Event): void {
     case "state":
       return takeState(event.state);
     case "result":
-      if (event.result.seq === null || event.result.seq === sequence) landed();
+      if (event.result.seq === null) landed();
+      else takeAnswer(event.result.seq);
       return takeResult(event.result);
     case "progress":
       progress.value = { text: event.text, share: event.share, busy: event.busy };
@@ -230,7 +245,11 @@ function takeState(fresh: State): void {
 }
 
 function takeResult(fresh: Result): void {
-  result.value = fresh;
+  together(() => {
+    result.value = fresh;
+    if (unseen) motionsChanged.value++;
+    unseen = false;
+  });
   const { shown } = view.value;
   const there = shown === "result" || fresh.variants.some((variant) => variant.which === shown);
   if (fresh.seq === null && !there) look({ shown: "result" });
@@ -242,8 +261,13 @@ function take(header: BinaryHeader, arrays: Arrays): void {
   const motion = merged(motions.get(which), header as MotionHeader, arrays);
   if (!motion) return;
   motions.set(which, motion);
-  motionsChanged.value++;
+  // While something is dragged, motion and result are drawn as one picture: the result follows at once.
+  if (motion.header.seq !== null) unseen = true;
+  else motionsChanged.value++;
 }
+
+/** Whether a motion of a drag waits for its result. */
+let unseen = false;
 
 /** What is remembered besides the view itself. */
 interface Remembered {

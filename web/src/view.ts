@@ -66,7 +66,7 @@ export const VIEW: View = {
   dock: Math.round(Math.min(Math.max(0.25 * window.innerWidth, 370), 440)),
   timeline: Math.round(Math.min(Math.max(0.34 * window.innerHeight, 200), 380)),
   span: null,
-  heads: 190,
+  heads: Math.round(Math.min(Math.max(0.17 * window.innerWidth, 190), 216)),
   rows: 34,
   folded: [],
   points: [],

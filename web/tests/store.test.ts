@@ -1,12 +1,13 @@
 /** The store and the protocol: requests, drags, selections, motions in parts. */
 
+import { effect } from "@preact/signals";
 import { connect, hear, pause, requests } from "./page";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { frameOf, merged } from "../src/motions";
 import { unpack } from "../src/net";
 import type { MotionHeader } from "../src/protocol";
-import { drag, dragged, edit, look, motions, result, select, selection, start, state, troubles, view } from "../src/store";
+import { drag, dragged, edit, look, motions, motionsChanged, result, select, selection, start, state, troubles, view } from "../src/store";
 import { chosenPaths } from "../src/view";
 
 const change = { op: "set" as const, path: ["recipe", "contact", 0, "end"], value: 1 };
@@ -60,6 +61,23 @@ test("of many drags only the newest is sent while one is under way", async () =>
   hear({ re: later[0].id, ok: true, value: null });
   hear({ on: "result", result: { version: 1, seq: later[0].seq, text: "", tracks: [], variants: [] } });
   await pause();
+});
+
+test("the newest change of a drag is sent ahead of the answer to the one before", async () => {
+  drag([{ ...change, value: 1 }]);
+  const [first] = requests();
+  hear({ re: first.id, ok: true, value: null });
+  drag([{ ...change, value: 2 }]);
+  drag([{ ...change, value: 3 }]);
+  assert.deepEqual(requests(), [], "not at once");
+  await pause();
+  const [ahead, ...more] = requests();
+  assert.equal((ahead.changes as { value: number }[])[0].value, 3);
+  assert.deepEqual(more, []);
+  hear({ re: ahead.id, ok: true, value: null });
+  hear({ on: "result", result: { version: 1, seq: ahead.seq, text: "", tracks: [], variants: [] } });
+  await pause();
+  assert.deepEqual(requests(), []);
 });
 
 test("what was dragged stays on show until the document has it", async () => {
@@ -117,4 +135,26 @@ test("motions are taken out of binary messages, whole and in parts", () => {
   assert.deepEqual([...(motions.get("result")?.positions ?? [])], [1, 1, 1, 7, 8, 9, 1, 1, 1]);
   assert.equal(merged(undefined, part as never as MotionHeader, {}), null);
   assert.equal(frameOf(new Float32Array([0, 0.5, 1]), 0.7), 1);
+});
+
+test("motion and result of a drag are told of together, so that they are one picture", () => {
+  const arrays = [
+    { name: "times", type: "float32", shape: [1] },
+    { name: "positions", type: "float32", shape: [1, 1, 3] },
+  ];
+  const header = { on: "motion", which: "result", version: 5, seq: 9, part: [0, 1], arrays };
+  const before = motionsChanged.value;
+  const told: number[] = [];
+  const end = effect(() => void told.push(motionsChanged.value, result.value?.seq ?? -1));
+  hear(packed(header, [new Float32Array([0]), new Float32Array([4, 5, 6])]));
+  assert.equal(motionsChanged.value, before);
+  hear({ on: "result", result: { version: 5, seq: 9, text: "", tracks: [], variants: [] } });
+  end();
+  assert.deepEqual(told.slice(-2), [before + 1, 9]);
+  assert.equal(told.length, 4, "once before and once after");
+  // A finished motion is shown at once, and a result without a motion changes none.
+  hear({ on: "result", result: { version: 5, seq: 10, text: "", tracks: [], variants: [] } });
+  assert.equal(motionsChanged.value, before + 1);
+  hear(packed({ ...header, seq: null }, [new Float32Array([0]), new Float32Array([4, 5, 6])]));
+  assert.equal(motionsChanged.value, before + 2);
 });

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence, Set
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import partial
+from functools import cache, partial
 from time import perf_counter
 from typing import Any
 
@@ -107,12 +107,22 @@ def _touched(removed: list[Constraint], added: list[Constraint], times: Array) -
 
 def signature(constraint: Constraint, *, timed: bool = True) -> Hashable:
     """All fields of a constraint except its name, as a hashable value; without `timed` also except its times."""
+    names = _compared_fields(type(constraint), timed)
+    return constraint.kind, *[_hashable(getattr(constraint, name)) for name in names]
+
+
+@cache
+def _compared_fields(kind: type[Constraint], timed: bool) -> tuple[str, ...]:
+    """The fields of a kind of constraint that its signature has."""
     ignored = ("name",) if timed else ("name", *TIMING_FIELDS)
-    values = [_hashable(getattr(constraint, field.name)) for field in fields(constraint) if field.name not in ignored]
-    return constraint.kind, *values
+    return tuple(field.name for field in fields(kind) if field.name not in ignored)
 
 
 def _hashable(value: Any) -> Hashable:
+    if value is None or isinstance(value, str | float | int):
+        # Most are: a hundred constraints are compared in every update of a drag.
+        plain: Hashable = value
+        return plain
     if isinstance(value, np.ndarray):
         return value.shape, value.tobytes()
     if isinstance(value, tuple | list):
@@ -154,7 +164,7 @@ MAX_MERIT_RATIO = 3.0
 MIN_WARM_GAIN = 0.005
 """Least relative gain of a step after a warm start; small, because warm-started keys are nearly right."""
 
-MAX_COLD_STEPS, MAX_WARM_STEPS, MAX_LIMB_STEPS = 8, 3, 2
+MAX_COLD_STEPS, MAX_WARM_STEPS, MAX_LIMB_STEPS = 8, 3, 1
 """Most steps of the band-limited level, cold and warm-started, and of each level that moves limbs."""
 
 
@@ -285,12 +295,27 @@ class DragState:
     span: tuple[int, int] = (0, 0)
     """First frame of the last window, and one past its last."""
     warm_start: WarmStart | None = None
+    windowed: dict[int, Constraint | None] = field(default_factory=dict)
+    """The constraints of the baseline in the time of the last window, by identity; None for one that ends before it."""
 
     def choose_window(self, span: tuple[int, int]) -> tuple[int, int]:
         """The last window if it contains the span and has a warm start, else the span as a new window."""
         if self.warm_start is None or span[0] < self.span[0] or span[1] > self.span[1]:
-            self.span, self.warm_start = span, None
+            self.span, self.warm_start, self.windowed = span, None, {}
         return self.span
+
+    def in_window(
+        self, constraint: Constraint, baseline: DragBaseline, times: tuple[float, float]
+    ) -> Constraint | None:
+        """A constraint in the time of the last window; None if it does not hold there.
+
+        Most are the baseline's own, and the same in every update of a drag.
+        """
+        if id(constraint) not in baseline.constraint_ids:
+            return _in_window(constraint, baseline, self.span, times)
+        if id(constraint) not in self.windowed:
+            self.windowed[id(constraint)] = _in_window(constraint, baseline, self.span, times)
+        return self.windowed[id(constraint)]
 
 
 @record
@@ -317,6 +342,11 @@ class DragBaseline:
         """(F, 3) metres, world: path of a point."""
         names = [part.name for part in self.plan.assignments]
         return self.poses[names.index(point_ref.actor) if point_ref.actor else 0].points([point_ref.point])[:, 0]
+
+    @cached
+    def constraint_ids(self) -> frozenset[int]:
+        """The identities of its constraints, which last as long as it does."""
+        return frozenset(id(constraint) for constraint in self.plan.constraints)
 
     @cached
     def poses(self) -> tuple[Pose, ...]:
@@ -497,7 +527,7 @@ def _resolve_window(baseline: DragBaseline, plan: Plan, drag: DragState, watch: 
     motions = baseline.motions
     fps, num_frames = motions[0].fps, motions[0].num_frames
     begin, end = first / fps, (last - 1) / fps
-    inside = (_in_window(constraint, baseline, drag.span, (begin, end)) for constraint in plan.constraints)
+    inside = (drag.in_window(constraint, baseline, (begin, end)) for constraint in plan.constraints)
     problem = replace(
         plan,
         starts=tuple(start[first:last] for start in plan.starts),

@@ -40,6 +40,7 @@ from understudy.studio.performance import quality_table
 from understudy.studio.scene import EMPTY_SCENE, Message, ShownBody, SolveResult, Table, empty_result, find_standing
 from understudy.studio.tracks import instant_track, plain_tracks
 from understudy.studio.transitions import TransitionResult, clip_body, fit_pairs, make_transition
+from understudy.studio.wording import page_hints, page_words
 
 MIN_TURN_RADIANS = 1e-3
 """A joint that turns less is not part of a dragged pose."""
@@ -108,7 +109,7 @@ class AnalogyResult(SolveResult):
             report = analogy_report(analogy, faults)
             table["faults"] = faults
             table["text"] = f"{report.conclusion}; {table['text']}"
-            table["warnings"] = [*report.hints, *analogy.warnings]
+            table["warnings"] = [*page_hints(report.hints, page_words), *map(page_words, analogy.warnings)]
         return table
 
     def _pose_tracks(self, index: int) -> list[Table]:

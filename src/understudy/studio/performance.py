@@ -24,7 +24,7 @@ from understudy.samples import Prop
 from understudy.studio.props import PROP, carry_props, prop_message
 from understudy.studio.scene import Message, ShownBody, SolveResult, Table, empty_result, find_standing, shown_frames
 from understudy.studio.tracks import make_tracks, standing_points
-from understudy.studio.wording import REMEDIES, page_hint
+from understudy.studio.wording import REMEDIES, page_hint, page_hints
 
 LOWEST_IS_WORST = ("margin",)
 """Curves whose lowest value is the worst."""
@@ -287,7 +287,7 @@ class RetargetResult(SolveResult):
                 "conflicts": list(self.solution.conflicts),
                 "faults": list(self.data["faults"]),
                 "warnings": [
-                    *(page_hint(hint) for evaluation in self.data["evaluations"] for hint in evaluation["hints"]),
+                    *page_hints(hint for evaluation in self.data["evaluations"] for hint in evaluation["hints"]),
                     *map(page_hint, advice(self.data, recipe.options.plants)),
                 ],
             }

@@ -20,6 +20,7 @@ from understudy.studio.bones import read_correspondence
 from understudy.studio.performance import quality_table, title
 from understudy.studio.scene import Message, ShownBody, SolveResult, Table, empty_result, find_standing
 from understudy.studio.tracks import plain_tracks
+from understudy.studio.wording import page_hints, page_words
 from understudy.transition import Transition, transition
 from understudy.transition.meta_skeleton import mergeable
 
@@ -43,8 +44,14 @@ class TransitionResult(SolveResult):
     @property
     def shown_bodies(self) -> tuple[ShownBody, ...]:
         label = " into ".join(title(clip.spec.source) for clip in self.clips)
-        result = ShownBody(which="result", label=label, motion=self.transition.motion)
-        return (*(clip_body(which, clip) for which, clip in zip(("first", "second"), self.clips)), result)
+        first, second = (clip_body(which, clip) for which, clip in zip(("first", "second"), self.clips, strict=True))
+        motion = self.transition.motion
+        # Between bodies of different structure the result changes from one into the other, and no skin fits it.
+        meshes = first.meshes if self.transition.meta is None and motion.skeleton.names == first.bound.names else ()
+        result = ShownBody(
+            which="result", label=label, motion=motion, meshes=meshes, skeleton=first.bound if meshes else None
+        )
+        return first, second, result
 
     def motions(self, live: bool = False) -> list[Message]:
         shown = self.shown_bodies[-1:] if live and self.live else self.shown_bodies
@@ -75,7 +82,7 @@ class TransitionResult(SolveResult):
             report = transition_report(transition, first, second, faults)
             table["faults"] = faults
             table["text"] = f"{report.conclusion}; {text}"
-            table["warnings"] = [*report.hints, *self._warnings()]
+            table["warnings"] = [*page_hints(report.hints, page_words), *self._warnings()]
         return table
 
     def _warnings(self) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 
 REMEDIES = {
     "standing": "paint the contact that is missing over the foot's row of the timeline, or stretch one that is short",
@@ -37,6 +38,15 @@ PAGE_WORDS = (
     (r"limits = false in a recipe lifts", "the option limits (Solving) lifts"),
     (r"\(`understudy map`\)", "(Bones)"),
     (r"give the right ones with --map", "pair the right ones (Bones)"),
+    (
+        r"another --leave or --enter, or a longer --seconds, may be smoother",
+        "other times to leave and enter, or a longer blend, may be smoother (Transition)",
+    ),
+    (
+        r"--no-clean leaves the feet as they are; other examples, --without or marker pairs may fit better",
+        "without the setting clean feet stay as they are; other examples, or other markers, may fit better (Analogy)",
+    ),
+    (r"\(without, --without ([^()]*)\)", r"(Analogy, without: \1)"),
 )
 """Words about the command line and recipes, as patterns, and what stands for them in the page."""
 
@@ -52,3 +62,17 @@ def page_hint(sentence: str) -> str:
     """A sentence of advice, `TITLE: WHAT TO DO`, in words of the page."""
     title, _, rest = sentence.partition(": ")
     return f"{title}: {REMEDIES[title]}" if rest and title in REMEDIES else page_words(sentence)
+
+
+def page_hints(sentences: Iterable[str], in_words: Callable[[str], str] = page_hint) -> list[str]:
+    """Advice in words of the page; what is to be done for several reasons is said once.
+
+    Args:
+        sentences: `TITLE: WHAT TO DO` each.
+        in_words: Puts one into words of the page; `page_words` where the advice of `REMEDIES` does not fit.
+    """
+    titles: dict[str, list[str]] = {}
+    for sentence in sentences:
+        title, _, remedy = in_words(sentence).partition(": ")
+        titles.setdefault(remedy or title, []).append(title if remedy else "")
+    return [f"{', '.join(several)}: {remedy}" if all(several) else remedy for remedy, several in titles.items()]

@@ -64,6 +64,43 @@ def test_tools_hide_nothing_of_a_body_that_fits(desk: Any, width: int, height: i
     desk.picture(f"fit_{width}")
 
 
+def test_panels_as_wide_and_high_as_they_go_leave_everything_in_reach(desk: Any) -> None:
+    desk.page.set_viewport_size({"width": 1280, "height": 720})
+    desk.sample("walk", "source")
+    desk.sample("other", "target")
+    faults = []
+    for label, key in (("Width of the panels", "ArrowLeft"), ("Height of the timeline", "ArrowUp")):
+        border = desk.page.get_by_label(label)
+        border.focus()
+        before = int(border.get_attribute("aria-valuenow"))
+        for _ in range(60):
+            desk.page.keyboard.press(key)
+        most = int(border.get_attribute("aria-valuemax"))
+        assert int(border.get_attribute("aria-valuenow")) == most > before
+        for panel in PANELS:
+            desk.panel(panel)
+            desk.settle()
+            desk.page.mouse.move(5, 5)
+            for fault, found in desk.page.evaluate(LOOKS).items():
+                faults += [f"{label}, {panel}: {fault}: {which}" for which in found]
+        desk.picture(f"wide_{key}")
+    assert not faults, "\n".join(faults)
+    stage = desk.at("canvas").bounding_box()
+    assert stage["width"] > 200
+    assert stage["height"] > 100
+
+
+def test_a_panel_begins_at_its_top(desk: Any) -> None:
+    desk.sample("walk", "source")
+    desk.page.set_viewport_size({"width": 1280, "height": 600})
+    desk.panel("variants")
+    top = "document.getElementById('panel').scrollTop"
+    desk.page.evaluate(f"() => {{ {top} = 300; }}")
+    assert desk.page.evaluate(f"() => {top}") > 0
+    desk.panel("quality")
+    desk.wait(f"() => {top} === 0")
+
+
 def test_faults_of_looks_are_found(desk: Any) -> None:
     desk.page.evaluate(SPOIL)
     found = desk.page.evaluate(LOOKS)

@@ -255,6 +255,37 @@ def test_an_image_on_a_character_is_seen_on_the_stage(desk: Any, server: Any) ->
     desk.at("show-source").click()
 
 
+def test_a_new_body_is_brought_into_the_view(desk: Any) -> None:
+    desk.sample("walk", "source")
+    desk.sample("giant", "target")
+    desk.page.wait_for_timeout(500)
+    stage, tools = desk.at("canvas").bounding_box(), desk.page.locator(".stage .tools").bounding_box()
+    for joint in ("Head", "LeftFoot", "RightFoot"):
+        at = desk.value(f"screen('result', '{joint}')")
+        assert tools["y"] + tools["height"] < at["y"] < stage["y"] + stage["height"], joint
+    desk.picture("giant_fits")
+
+
+def test_a_source_in_the_same_place_does_not_tint_the_result(desk: Any) -> None:
+    from io import BytesIO
+
+    from PIL import Image
+
+    desk.sample("walk", "source")
+    desk.go_to(1.2)
+    desk.page.wait_for_timeout(1000)
+    at = desk.value("screen('result', 'Spine')")
+    colours = []
+    for _ in range(2):
+        shot = desk.page.screenshot(clip={"x": at["x"] - 6, "y": at["y"] - 15, "width": 12, "height": 30})
+        colours.append(np.asarray(Image.open(BytesIO(shot)).convert("RGB"), float))
+        desk.page.get_by_role("button", name="Source").click()
+        desk.page.mouse.move(5, 5)
+        desk.page.wait_for_timeout(700)
+    desk.picture("not_tinted")
+    assert np.abs(colours[0] - colours[1]).mean() < 6.0
+
+
 def test_the_graph_shows_the_source_against_the_result(desk: Any) -> None:
     desk.sample("walk", "source")
     desk.sample("child", "target")

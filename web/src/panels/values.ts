@@ -54,9 +54,9 @@ export function parseJson(text: string): Json | undefined {
   return /^[\w:. -]+$/.test(plain) ? plain : undefined;
 }
 
-/** The last part of a file's name. */
+/** The last part of a file's name; of a sample, its name. */
 export function baseName(name: string): string {
-  return name.split(/[\\/]/).pop() || name;
+  return name.replace(/^sample:/, "").split(/[\\/]/).pop() || name;
 }
 
 /** A length in bytes as people say it. */

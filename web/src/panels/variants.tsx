@@ -166,7 +166,7 @@ const FIGURES: { [name: string]: [string, string] } = {
   contacts_m: ["contacts (m)", "how far the worst contact is off"],
   floor_m: ["floor (m)", "how far the body reaches below the floor"],
   limits_rad: ["limits (rad)", "how far the worst joint is beyond its limits"],
-  asked: ["own", "how far the worst constraint of your own is off"],
+  asked: ["asked for", "how far the worst constraint of your own is off"],
   jerk: ["jerk ×", "jerk of the hips' path in the world, times that of the source"],
   pops: ["pops", "how often in ten seconds hips or head leave their path at once"],
   drift_m: ["drift (m)", "how far a foot moves where the source's stands, beyond the source's own"],

@@ -232,6 +232,8 @@ function resized(canvas: HTMLCanvasElement, theatre: Theatre): () => void {
 /** Tell the theatre what changed; each effect draws at most once a frame. */
 function watch(theatre: Theatre, canvas: HTMLCanvasElement): () => void {
   let framed = "";
+  /** The version of the document whose result is still to be fitted into the view; 0: none. */
+  let unfitted = 0;
   let kept: View["camera"] = null;
   let posed = false;
   const endings = [
@@ -247,7 +249,16 @@ function watch(theatre: Theatre, canvas: HTMLCanvasElement): () => void {
       const settled = [...motions.values()].every((motion) => motion.header.seq === null);
       // Side by side the neutral poses can be compared.
       if (settled) theatre.arrange(neutral.value ? "side" : view.value.layout);
+      const known = state.value?.version ?? 0;
+      const solved = theatre.figures.every(({ muted, motion }) => muted || (motion?.header.version ?? 0) >= unfitted);
+      if (unfitted > 0 && settled && solved) {
+        // The view was fitted to what the body before did: now it is known where the new one is.
+        unfitted = 0;
+        window.requestAnimationFrame(() => theatre.fit());
+      }
       if (theatre.present === framed || theatre.present === "") return;
+      const stale = theatre.figures.some(({ muted, motion }) => !muted && motion && motion.header.version < known);
+      unfitted = stale ? known : 0;
       // The result comes behind the source: until all are there, what was kept is what is wanted.
       kept = framed === "" ? untracked(() => view.value.camera) : kept;
       framed = theatre.present;

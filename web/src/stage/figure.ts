@@ -1,6 +1,6 @@
 /** A body on the stage: sticks or skin, the traces of its ends, its centre of mass, and ghosts of other times. */
 
-import { type Color, Group, MeshLambertMaterial } from "three";
+import { type Color, Group, MeshLambertMaterial, Vector3 } from "three";
 import type { MotionData } from "../motions";
 import type { Body } from "../protocol";
 import type { View } from "../store";
@@ -13,6 +13,9 @@ import { Sticks } from "./sticks";
 /** Seconds between ghosts, and how many there are before and behind. */
 const APART = 0.2;
 const GHOSTS = 3;
+/** How far behind the result a source in the same place is drawn, as a share of its height. */
+const BEHIND_SHARE = 0.035;
+const BEHIND = new Vector3();
 /** Triangles up to which ghosts have skins where there is no graphics card. */
 const QUICK_TRIANGLES = 6000;
 
@@ -101,8 +104,8 @@ export class Figure {
     this.traces.stale = true;
   }
 
-  /** `apart`: whether the bodies stand side by side. */
-  update(time: number, view: View, floor: number, apart: boolean): void {
+  /** `apart`: whether the bodies stand side by side; `away`: of length one, from the eye on. */
+  update(time: number, view: View, floor: number, apart: boolean, away: Vector3): void {
     const { motion } = this;
     this.group.visible = motion !== null && motion.frames > 0 && (view.source || !this.body.which.startsWith("source"));
     if (!this.group.visible || !motion) return;
@@ -118,6 +121,8 @@ export class Figure {
     if (this.sticks.balls) this.sticks.balls.visible = !skinned;
     this.sticks.shadow.visible = !skinned || (this.muted && !apart);
     if (this.skin) this.skin.visible = skinned;
+    // Where source and result are in the same place the result is seen, and not tinted by what should hide nothing.
+    this.skin?.shift(BEHIND.copy(away).multiplyScalar(this.muted && !apart ? BEHIND_SHARE * this.body.height : 0));
     if (skinned) this.skin?.pose(motion, this.frame, floor);
     this.label.sprite.visible = apart;
     const above = skinned ? (this.skin?.above ?? 0) : 0;

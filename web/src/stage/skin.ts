@@ -123,6 +123,12 @@ export class Skin {
     this.shadow.matrixWorldNeedsUpdate = true;
   }
 
+  /** Draw it that much aside: what is translucent goes behind what is in the same place. */
+  shift(by: Vector3): void {
+    this.mesh.position.copy(by);
+    this.veil.position.copy(by);
+  }
+
   set visible(visible: boolean) {
     this.mesh.visible = visible;
     this.veil.visible = visible && this.translucent;
@@ -193,7 +199,7 @@ export interface Ghost {
 }
 
 /** The share of a body's height up to which vertices are one in the form that casts a shadow where that costs. */
-const COARSE = 1 / 64;
+const COARSE = 1 / 44;
 
 function heightOf(positions: Float32Array): number {
   let [low, high] = [Infinity, -Infinity];

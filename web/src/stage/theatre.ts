@@ -27,8 +27,9 @@ export interface Sight {
 }
 
 /** Milliseconds that a dragged handle waits to be drawn with the motion that follows it. */
-const PATIENCE = 100;
+const PATIENCE = 250;
 const AT = new Vector3();
+const AWAY = new Vector3();
 const ORIGIN = new Vector3();
 
 export class Theatre {
@@ -194,9 +195,10 @@ export class Theatre {
     const floor = this.state?.floor ?? 0;
     // Until something is known an empty picture will do: the page has more to do than to draw.
     this.scenery.scene.visible = this.state !== null;
+    AWAY.setFromMatrixColumn(this.camera.lens.matrixWorld, 2).negate();
     for (const figure of this.figures) {
       figure.group.position.copy(this.start(figure.body.which));
-      figure.update(time, view, floor, this.apart);
+      figure.update(time, view, floor, this.apart, AWAY);
     }
     this.markers.update();
     this.cones.group.position.copy(this.start("result"));

@@ -34,8 +34,18 @@ MIN_BRANCH_PER_LENGTH = 0.5
 CORNERS = 16
 """Corners of a round shape."""
 
-MAX_TRIANGLES = 200_000
-"""Meshes of a robot beyond this number are left out: a page could not draw them."""
+MAX_TRIANGLES = 60_000
+"""Meshes of a robot that have more together are made coarser: a page could not play them."""
+
+MAX_READ_TRIANGLES = 3_000_000
+"""Meshes of a robot beyond this number are left out."""
+
+MIN_CELL_PER_HEIGHT, MAX_CELL_PER_HEIGHT, CELL_FACTOR = 5e-4, 0.1, 1.35
+"""In body heights, the sides of the cubes whose vertices become one where meshes are made coarser: they grow by the
+factor from the first to the second until few enough triangles are left."""
+
+MIN_TRIANGLES = 64
+"""A solid with no more is never made coarser."""
 
 SURFACE_SUFFIXES = (".stl", ".obj")
 
@@ -57,20 +67,26 @@ def robot_meshes(
     places, turns = skeleton.rest_world
     tall = max(float(height(skeleton)), 1e-6)
     # Visual meshes first: where a link has them, its other shapes are only for collisions.
-    budget = MAX_TRIANGLES
+    budget = MAX_READ_TRIANGLES
+    solids: list[Solid] = []
+    carriers_of_solids: list[int] = []
+    for joint in range(skeleton.num_joints):
+        link = _link(shapes[joint] if joint < len(shapes) else (), folder, tall / unit, budget)
+        link = [(unit * points, faces) for points, faces in link] or _bones(skeleton, joint, tall)
+        budget -= sum(len(faces) for _, faces in link)
+        solids += link
+        carriers_of_solids += [joint] * len(link)
     vertices: list[Array] = []
     triangles: list[np.ndarray] = []
     joints: list[np.ndarray] = []
     materials: list[np.ndarray] = []
-    for joint in range(skeleton.num_joints):
-        solids = _link(shapes[joint] if joint < len(shapes) else (), folder, tall / unit, budget)
-        solids = [(unit * places_, faces) for places_, faces in solids] or _bones(skeleton, joint, tall)
-        for points, faces in solids:
-            budget -= len(faces)
-            vertices.append(places[joint] + rotate(turns[joint], points))
-            triangles.append(faces + sum(len(each) for each in joints))
-            joints.append(np.full(len(points), joint))
-            materials.append(np.full(len(faces), ("", "left", "right").index(side(skeleton.names[joint]))))
+    start = 0
+    for joint, (points, faces) in zip(carriers_of_solids, _few_triangles(solids, tall), strict=True):
+        vertices.append(places[joint] + rotate(turns[joint], points))
+        triangles.append(faces + start)
+        start += len(points)
+        joints.append(np.full(len(points), joint))
+        materials.append(np.full(len(faces), ("", "left", "right").index(side(skeleton.names[joint]))))
     if not vertices:
         return ()
     corners, faces, carriers = np.concatenate(vertices), np.concatenate(triangles), np.concatenate(joints)
@@ -85,6 +101,38 @@ def robot_meshes(
             weights=np.ones((len(corners), 1)), joint_from_mesh=binds_of_rest(skeleton), look=look,
         ),
     )  # fmt: skip
+
+
+def _few_triangles(solids: list[Solid], tall: float) -> list[Solid]:
+    """Solids with at most `MAX_TRIANGLES` triangles together: all are made equally coarse, and none is left out."""
+    cell = MIN_CELL_PER_HEIGHT * tall
+    while sum(len(faces) for _, faces in solids) > MAX_TRIANGLES and cell < MAX_CELL_PER_HEIGHT * tall:
+        solids = [_coarser(solid, cell) for solid in solids]
+        cell *= CELL_FACTOR
+    return solids
+
+
+def _coarser(solid: Solid, cell: float) -> Solid:
+    """A solid whose vertices that are in one cube of a side in metres, and face one way, become one in their middle.
+
+    A solid that is hardly larger than a cube stays as it is.
+    """
+    vertices, triangles = solid
+    if len(triangles) <= MIN_TRIANGLES:
+        return solid
+    cubes = np.floor((vertices - vertices.min(axis=0)) / cell).astype(np.int64)
+    strides = np.cumprod([1, *(cubes.max(axis=0)[:2] + 1)])
+    # The two sides of a thin shell face different ways and stay apart.
+    normals = smooth_normals(vertices, triangles)
+    axis = np.abs(normals).argmax(axis=1)
+    facing = 2 * axis + (np.take_along_axis(normals, axis[:, None], axis=1)[:, 0] < 0.0)
+    _, group, counts = np.unique(6 * (cubes @ strides) + facing, return_inverse=True, return_counts=True)
+    middles = np.stack([np.bincount(group, vertices[:, axis]) / counts for axis in range(3)], axis=1)
+    faces = group[triangles]
+    faces = faces[(faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])]
+    count = len(middles)
+    _, first = np.unique(np.sort(faces, axis=1) @ np.array([count * count, count, 1]), return_index=True)
+    return (middles, faces[np.sort(first)]) if len(first) else solid
 
 
 def _link(shapes: Sequence[CollisionShape], folder: Path, tall: float, budget: int) -> list[Solid]:
