@@ -425,7 +425,7 @@ class Spacetime(Solver):
             return True
         metres = [best.worst[i] * (problem.leg if constraints[i].angular else 1.0) for i in best.unmet]
         allowed = max(MAX_CHANGE_PER_MISS * max(metres, default=0.0), MIN_CHANGE_LEGS * problem.leg)
-        if largest_distance(result.bodies, best.bodies) > allowed:
+        if result.unmet and largest_distance(result.bodies, best.bodies) > allowed:
             return False
         limits = violation_limits(problem, VISIBLE_LEGS, VISIBLE_RADIANS)
         is_visible = any(best.worst[i] > limits[i] for i in best.unmet)
@@ -717,8 +717,7 @@ def violation_limits(problem: Problem, legs: float, radians: float) -> Array:
 def band_limits(problem: Problem, legs: float, radians: float) -> Array:
     """(C,) the same for the band-limited level, which no joint limit breaks: a joint that passes its limit for some
     frames is turned back by the levels that look at every frame."""
-    is_limit = [c.angular and c.relation is Relation.AT_MOST for c in problem.constraints]
-    return np.where(is_limit, NO_LIMIT, violation_limits(problem, legs, radians))
+    return violation_limits(problem, legs, radians)
 
 
 def largest_distance(bodies: Sequence[Body], others: Sequence[Body]) -> float:
