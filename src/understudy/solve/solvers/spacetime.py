@@ -387,7 +387,7 @@ class Spacetime(Solver):
             # What a slow trunk cannot meet may hold with a faster one.
             faster, other = replace(self, trunk_spacing=None), State(problem, working_set)
             result = faster._solve_levels(other, passes, remedies[:1] if is_slight else remedies, budget, watch)
-            if len(result.unmet) < len(best.unmet) and self._is_better(problem, result, best):
+            if len(result.unmet) < len(best.unmet) and self._is_worth(problem, result, best):
                 best, solver, state = result, faster, other
         if best.unmet and is_slight and remedies[1:] and not budget.spent:
             few = [(replace(whole, steps=MAX_RETRY_STEPS), *limbs) for whole, *limbs in remedies[1:]]
@@ -397,7 +397,7 @@ class Spacetime(Solver):
             if not best.unmet or budget.spent:
                 break
             result = self._solve_levels(first, denser, remedies_of(denser), budget, watch)
-            if result.unmet < best.unmet and self._is_better(problem, result, best):
+            if result.unmet < best.unmet and self._is_worth(problem, result, best):
                 best = result
         return best.bodies, budget.steps, best.evaluation
 
@@ -412,24 +412,31 @@ class Spacetime(Solver):
 
     @staticmethod
     def _is_better(problem: Problem, result: Attempt, best: Attempt) -> bool:
-        """Whether a result may replace another one, which misses more.
+        """Whether a result misses less than another one, and is worth what it moves.
 
-        Where the other one only misses what yields, no joint of a body with limbs may be far from where it was for a
-        small miss. Where that miss is one that a viewer overlooks, the root may not jump more often either.
+        Where the other one only misses what yields, and the result does not meet everything either, no joint of a body
+        with limbs may be far from where it was for a small miss.
         """
         constraints = problem.constraints
         if result.excess >= best.excess:
             return False
         has_limbs = bool(limb_coordinates(problem).any())
-        if not (best.evaluation and has_limbs) or any(not constraints[i].yields for i in best.unmet):
+        must_move = any(not constraints[i].yields for i in best.unmet)
+        if not (best.evaluation and has_limbs and result.unmet) or must_move:
             return True
         metres = [best.worst[i] * (problem.leg if constraints[i].angular else 1.0) for i in best.unmet]
         allowed = max(MAX_CHANGE_PER_MISS * max(metres, default=0.0), MIN_CHANGE_LEGS * problem.leg)
-        if result.unmet and largest_distance(result.bodies, best.bodies) > allowed:
+        return largest_distance(result.bodies, best.bodies) <= allowed
+
+    @classmethod
+    def _is_worth(cls, problem: Problem, result: Attempt, best: Attempt) -> bool:
+        """Whether a result with denser keys may replace another one, which misses more: its root does not jump more
+        often, or the other one misses a constraint that does not yield, or by more than a viewer overlooks."""
+        if not cls._is_better(problem, result, best):
             return False
         limits = violation_limits(problem, VISIBLE_LEGS, VISIBLE_RADIANS)
-        is_visible = any(best.worst[i] > limits[i] for i in best.unmet)
-        return is_visible or count_root_jumps(problem, result.bodies) <= count_root_jumps(problem, best.bodies)
+        matters = any(best.worst[i] > limits[i] or not problem.constraints[i].yields for i in best.unmet)
+        return matters or count_root_jumps(problem, result.bodies) <= count_root_jumps(problem, best.bodies)
 
     def _denser(
         self, state: State, passes: tuple[Level, ...], working_set: WorkingSet
