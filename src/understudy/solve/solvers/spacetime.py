@@ -426,7 +426,7 @@ class Spacetime(Solver):
             return True
         metres = [best.worst[i] * (problem.leg if constraints[i].angular else 1.0) for i in best.unmet]
         allowed = max(MAX_CHANGE_PER_MISS * max(metres, default=0.0), MIN_CHANGE_LEGS * problem.leg)
-        return largest_distance(result.bodies, best.bodies) <= allowed
+        return bool(largest_distance(result.bodies, best.bodies) <= allowed)
 
     @classmethod
     def _is_worth(cls, problem: Problem, result: Attempt, best: Attempt) -> bool:
