@@ -86,6 +86,21 @@ def test_the_posed_body_counts_and_not_the_rest_pose() -> None:
     assert (name_unit(result.unit), result.up) == ("cm", "Y")
 
 
+@pytest.mark.parametrize("sway", [0.06, 0.12])
+def test_a_swimmer_shows_no_floor(sway: float) -> None:
+    """A body that swims along Z, to and fro by some centimetres, and whose rest pose stands along Y: Y is up."""
+    times = np.arange(200) / 50.0
+    turns = np.zeros((200, len(NAMES), 3))
+    for joint, sign in ((11, 1), (14, -1), (5, -1), (8, 1)):
+        turns[:, joint, 0] = 0.4 * sign * np.sin(2.0 * np.pi * 1.2 * times)
+    rotations = exp(turns)
+    rotations[:, 0] = from_axis_angle([1.0, 0.0, 0.0], 0.5 * np.pi)
+    root = np.zeros((200, 3))
+    root[:, 1], root[:, 2] = 0.5, sway * np.sqrt(2.0) * np.sin(2.0 * np.pi * 0.6 * times)
+    swimmer = Motion(skeleton=person(), fps=50.0, root=root, rotations=rotations)
+    assert guess(swimmer.skeleton, swimmer).up == "Y"
+
+
 def test_the_unit_of_cmu_is_known_by_its_names() -> None:
     names = (*NAMES[:5], "LHipJoint", "RHipJoint", *NAMES[7:])
     size = 1.0 / UNITS["cmu"]

@@ -46,10 +46,10 @@ _UNIT_PENALTIES = {"m": 0.0, "cm": 0.0, "mm": 0.2, "inch": 0.1, "dm": 0.25, "foo
 _UP_PRIORS = np.array([-0.2, 0.2, 0.0, -0.5, -0.3, -0.4])
 """Initial scores of the up axes: nearly all files have Y up, many have Z, hardly any X; few axes point down."""
 
-MAX_FLOOR_SWAY = 0.1
+MAX_FLOOR_SWAY = 0.03
 """Standard deviation of the lowest point, in body sizes, below which it shows a floor."""
 
-MAX_STANDING_SPEED = 0.15
+MAX_STANDING_SPEED = 0.05
 """Speed of a foot that stands, in body sizes a second."""
 
 MIN_GROUNDED_SHARE = 0.3
