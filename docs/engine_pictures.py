@@ -128,8 +128,9 @@ def _value(right: float, y: float, value: str) -> list[str]:
     return [box, tick] if value == "on" else [box]
 
 
-RENDER = """
+SCENE = """
 import bpy, math, sys
+from mathutils import Vector
 file, picture, first, last = sys.argv[-4:]
 bpy.ops.wm.read_factory_settings(use_empty=True)
 scene = bpy.context.scene
@@ -137,7 +138,6 @@ scene.render.fps = 30
 bpy.ops.wm.fbx_import(filepath=file)
 scene.render.engine = "CYCLES"
 scene.cycles.device, scene.cycles.samples = "CPU", 24
-scene.render.resolution_x, scene.render.resolution_y = 260, 300
 scene.world = bpy.data.worlds.new("sky")
 scene.world.use_nodes = True
 scene.world.node_tree.nodes["Background"].inputs[0].default_value = (0.75, 0.8, 0.85, 1.0)
@@ -145,11 +145,16 @@ rig = max((o for o in bpy.data.objects if o.type == "ARMATURE"), key=lambda o: l
 sun = bpy.data.objects.new("sun", bpy.data.lights.new("sun", "SUN"))
 sun.data.energy, sun.rotation_euler = 3.0, (0.7, 0.2, 0.5)
 camera = bpy.data.objects.new("camera", bpy.data.cameras.new("camera"))
-camera.data.lens = 50
 for thing in (sun, camera):
     scene.collection.objects.link(thing)
 bpy.ops.mesh.primitive_plane_add(size=60)
 scene.camera = camera
+"""
+"""What Blender does first: a character of an FBX file on the ground, in daylight, before a camera."""
+
+RENDER = """
+scene.render.resolution_x, scene.render.resolution_y = 260, 300
+camera.data.lens = 50
 hips = max(rig.pose.bones, key=lambda b: len(b.children_recursive) * (len(b.children) > 1))
 for k in range(5):
     scene.frame_set(int(float(first) + k * (float(last) - float(first)) / 4))
@@ -159,6 +164,16 @@ for k in range(5):
     scene.render.filepath = f"{picture}{k}.png"
     bpy.ops.render.render(write_still=True)
 """
+
+
+def run_blender(script: str, file: str | Path, picture: str, first: int, last: int) -> None:
+    """Run a script in Blender on a scene of a file's character, for pictures named after `picture` and their number."""
+    settings = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / "render.py"
+        program.write_text(SCENE + script, encoding="utf-8")
+        command = [os.environ["UNDERSTUDY_BLENDER"], str(program), str(file), picture, str(first), str(last)]
+        subprocess.run(command, check=True, timeout=900, env=settings, capture_output=True)
 
 
 def render() -> None:
@@ -175,37 +190,14 @@ def render() -> None:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "walk.fbx"
         write(result.clip, file)
-        (Path(folder) / "render.py").write_text(RENDER, encoding="utf-8")
-        settings = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-        frames = ["2", str(result.motion.num_frames - 2)]
-        command = [os.environ["UNDERSTUDY_BLENDER"], str(Path(folder) / "render.py"), str(file), f"{folder}/walk"]
-        subprocess.run([*command, *frames], check=True, timeout=900, env=settings, capture_output=True)
+        run_blender(RENDER, file, f"{folder}/walk", 2, result.motion.num_frames - 2)
         parts = [pictures.imread(f"{folder}/walk{k}.png")[..., :3] for k in range(5)]
     pictures.imsave(PICTURES / "blender_walk.png", np.concatenate(parts, axis=1))
 
 
 RENDER_ROOT = """
-import bpy, math, sys
-from mathutils import Vector
-file, picture, first, last = sys.argv[-4:]
-bpy.ops.wm.read_factory_settings(use_empty=True)
-scene = bpy.context.scene
-scene.render.fps = 30
-bpy.ops.wm.fbx_import(filepath=file)
-scene.render.engine = "CYCLES"
-scene.cycles.device, scene.cycles.samples = "CPU", 24
 scene.render.resolution_x, scene.render.resolution_y = 300, 190
-scene.world = bpy.data.worlds.new("sky")
-scene.world.use_nodes = True
-scene.world.node_tree.nodes["Background"].inputs[0].default_value = (0.75, 0.8, 0.85, 1.0)
-rig = max((o for o in bpy.data.objects if o.type == "ARMATURE"), key=lambda o: len(o.pose.bones))
-sun = bpy.data.objects.new("sun", bpy.data.lights.new("sun", "SUN"))
-sun.data.energy, sun.rotation_euler = 3.0, (0.7, 0.2, 0.5)
-camera = bpy.data.objects.new("camera", bpy.data.cameras.new("camera"))
 camera.data.lens = 42
-for thing in (sun, camera):
-    scene.collection.objects.link(thing)
-bpy.ops.mesh.primitive_plane_add(size=60)
 red = bpy.data.materials.new("red")
 red.use_nodes = True
 red.node_tree.nodes["Principled BSDF"].inputs["Base Color"].default_value = (0.85, 0.12, 0.0, 1.0)
@@ -213,7 +205,6 @@ bpy.ops.mesh.primitive_cone_add(radius1=0.14, depth=0.5, vertices=24)
 arrow = bpy.context.object
 arrow.data.materials.append(red)
 arrow.rotation_mode = "QUATERNION"
-scene.camera = camera
 root = next(bone for bone in rig.pose.bones if bone.name.lower() == "root")
 frames = [round(float(first) + k * (float(last) - float(first)) / 4) for k in range(5)]
 path = []
@@ -245,10 +236,8 @@ def render_root() -> None:
     from understudy import read
 
     data = Path(os.environ["UNDERSTUDY_DATA"])
-    settings = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "render.py").write_text(RENDER_ROOT, encoding="utf-8")
         for number, options in enumerate((["--preset", "unreal5"], ["--preset", "unreal5", "--loop", "--in-place"])):
             file = f"{folder}/walk{number}.fbx"
             files = [str(data / "cmu_bvh" / "02_01.bvh"), str(data / "gltf" / "m2m_human_male.glb"), "-o", file]
@@ -256,9 +245,7 @@ def render_root() -> None:
             subprocess.run(command, check=True, capture_output=True)
             motion = read(file).motion
             assert motion is not None
-            command = [os.environ["UNDERSTUDY_BLENDER"], f"{folder}/render.py", file, f"{folder}/{number}_"]
-            frames = ["1", str(motion.num_frames)]
-            subprocess.run([*command, *frames], check=True, timeout=900, env=settings, capture_output=True)
+            run_blender(RENDER_ROOT, file, f"{folder}/{number}_", 1, motion.num_frames)
             parts = [pictures.imread(f"{folder}/{number}_{k}.png")[..., :3] for k in range(5)]
             rows.append(np.concatenate(parts, axis=1))
     pictures.imsave(PICTURES / "engine_root.png", np.concatenate(rows, axis=0))
