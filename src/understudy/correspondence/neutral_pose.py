@@ -68,6 +68,10 @@ MIN_BEND_RANGE_SINE = 0.1
 MIN_BENT_SINE = 0.25
 """Mean sine above which a limb that keeps its bend shows its axis as well."""
 
+MAX_HYPEREXTENDED_SINE = 0.5
+"""Mean sine of the bend of a knee, against the way in which knees bend, up to which it is a leg that a capture shows as
+straight or beyond; with more, the body's knees do bend that way."""
+
 MAX_ALONG_COSINE = 0.5
 """Cosine between the axis of a hinge and its bone above which the hinge twists the bone instead of bending it."""
 
@@ -532,7 +536,12 @@ class _Human:
         if end in self.joints:
             bones |= dict.fromkeys(self._between(self.joints[lower], self.joints[end]), last)
         hinge = self._hinge_axes(self.joints[lower], bones[self.joints[lower]], axes)
-        axes = axes if hinge is None else hinge
+        if hinge is not None:
+            axes = hinge
+        elif end.endswith("foot"):
+            # Of a leg that stands straight, or a little beyond, the line of the hips shows which way its knee bends.
+            ahead = float(np.sum(axes * unit(self.hip_line), axis=1).mean())
+            axes = -axes if -MAX_HYPEREXTENDED_SINE < ahead < 0.0 else axes
         sines = np.linalg.norm(axes, axis=1)
         moves = float(np.ptp(sines)) > MIN_BEND_RANGE_SINE or float(sines.mean()) > MIN_BENT_SINE
         moves = hinge is not None or (moves and self.motion.num_frames > 1)

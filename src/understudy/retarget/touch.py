@@ -53,6 +53,10 @@ surface: a hand that only hangs beside the thigh may be some centimetres off."""
 NEAR_HANDS_ARMS, FAR_HANDS_ARMS = 0.3, 0.6
 """The same for the distance of the two wrists."""
 
+HANDS_GAP_ARMS, HANDS_TOLERANCE_PER_GAP = 0.15, 0.5
+"""Arm lengths between the wrists of hands that touch, and the tolerance for each arm length more: hands that are only
+near each other need not be moved for shoulders of another width."""
+
 LANDMARKS = ("head", "hips", "left_upper_leg", "right_upper_leg", "left_lower_leg", "right_lower_leg")
 """The roles of joints to which a hand keeps its distance. Several of them say where along a part the hand is."""
 
@@ -157,12 +161,14 @@ class Touches:
         if len(self.source.hands) == 2:
             other = "right" if side == "left" else "left"
             apart = self.ratio * (self.source.hands[side] - self.source.hands[other])
-            near = _nearness(np.linalg.norm(apart, axis=-1) / length, NEAR_HANDS_ARMS, FAR_HANDS_ARMS)
+            distance = np.linalg.norm(apart, axis=-1) / length
+            near = _nearness(distance, NEAR_HANDS_ARMS, FAR_HANDS_ARMS)
+            tolerance = TOUCH_TOLERANCE_ARMS + HANDS_TOLERANCE_PER_GAP * np.maximum(distance - HANDS_GAP_ARMS, 0.0)
             goal = wrists.get(other, self.target.hands[other]) + apart
             before = wrists.get(side, self.target.hands[side])
             wrong = (goal + (1.0 - share) * (before - goal) - wrist) / length
             size = np.linalg.norm(wrong, axis=-1)
-            wrong *= (_beyond(size, TOUCH_TOLERANCE_ARMS) / np.maximum(size, 1e-9))[:, None]
+            wrong *= (_beyond(size, tolerance) / np.maximum(size, 1e-9))[:, None]
             for axis, value in zip(np.eye(3), wrong.T, strict=True):
                 away = np.broadcast_to(axis, wrist.shape)
                 parts.append(self._row(arm, STIFFNESS * near, away, value))

@@ -273,6 +273,12 @@ class State:
         return tuple(i for i in self.working_set if i not in set(self.soft) and self.weights[i] > MIN_HOLDING_WEIGHT)
 
     @property
+    def unbroken(self) -> WorkingSet:
+        """The constraints of the working set that are not broken, and those that are soft."""
+        broken = set(self.broken)
+        return tuple(i for i in self.working_set if i not in broken)
+
+    @property
     def broken(self) -> WorkingSet:
         """The hard constraints of the working set that are broken."""
         holding = {*self.holding, *self.soft}
@@ -506,7 +512,7 @@ class Spacetime(Solver):
             state.whole_bodies = state.bodies
         else:
             # Broken constraints are left out: they stay as the band-limited level left them.
-            result = self._solve_level(problem, state.bodies, state.holding, level, state.urgency, budget)
+            result = self._solve_level(problem, state.bodies, state.unbroken, level, state.urgency, budget)
             state.bodies, state.whole_bodies, state.evaluation = result.bodies, result.bodies, result.evaluation
         if level.spacing and not level.limbs:
             steady = with_steady_heads(problem, state.bodies, self.hold, self.until)
