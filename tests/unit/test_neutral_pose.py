@@ -150,6 +150,23 @@ def test_twist_is_that_of_the_axes_of_knees_and_elbows() -> None:
     assert note.endswith("degrees; the motion is followed")
 
 
+@pytest.mark.parametrize("degrees", [-12.0, 12.0])
+def test_knees_that_a_capture_shows_beyond_straight_bend_as_knees_do(degrees: float) -> None:
+    """A man who stands through a whole capture, with legs straight or a little beyond: his thighs are not turned by half
+    a turn."""
+    walk = samples.motion("walk").motion
+    free = replace(walk.skeleton, kinds=(), axes=np.empty((0, 3, 3)), limits=np.empty((0, 3, 2)))
+    walk, rotations = replace(walk, skeleton=free), walk.rotations.copy()
+    sway = np.radians(degrees) * (1.0 + 0.8 * np.sin(np.linspace(0.0, 9.0, walk.num_frames)))
+    for side in ("Left", "Right"):
+        rotations[:, walk.skeleton.joint(f"{side}UpLeg")] = from_axis_angle(LEFT, -0.5 * sway)
+        rotations[:, walk.skeleton.joint(f"{side}Leg")] = from_axis_angle(LEFT, sway)
+    neutral = find_neutral_pose(walk.skeleton, replace(walk, rotations=rotations))
+    legs = [part for part in neutral.differences if "leg" in part]
+    assert len(legs) == 4
+    assert max(neutral.differences[part] for part in legs) < np.radians(3.0)
+
+
 def lifted_right_foot(radians: float) -> Motion:
     """A walk on a body without a rest pose, whose right foot always slopes down by more than its left one."""
     walk = turned_rest(samples.motion("walk").motion)

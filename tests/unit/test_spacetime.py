@@ -10,9 +10,10 @@ import pytest
 
 from understudy import samples
 from understudy.base.errors import OptionError, UnknownNameError
-from understudy.base.quaternion import angle_between, conjugate, log, multiply
+from understudy.base.quaternion import angle_between, conjugate, from_axis_angle, log, multiply
 from understudy.base.splines import Knots
 from understudy.constraints.base import Constraint, PointRef
+from understudy.constraints.joint_range import JointRange
 from understudy.constraints.place import Place
 from understudy.constraints.region import Region
 from understudy.figure.kinematics import fk
@@ -226,6 +227,51 @@ def test_one_sided_constraints_that_turn_out_to_be_broken_are_added() -> None:
     found = Spacetime().solve(given)
     assert not found.unmet
     assert fk(found.motion).points(["LeftForeArm"])[:, 0, 1].min() > height - 1e-3
+
+
+def record_levels(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Level, tuple[int, ...]]]:
+    """The levels of the whole body that are solved from now on, and the constraints that each evaluates."""
+    solved: list[tuple[Level, tuple[int, ...]]] = []
+    solve = Spacetime._solve_level
+
+    def recorded(self: Spacetime, given: Problem, bodies: object, working_set: tuple[int, ...], level: Level, *more: object, **options: object) -> object:  # fmt: skip
+        if not level.limbs:
+            solved.append((level, working_set))
+        return solve(self, given, bodies, working_set, level, *more, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Spacetime, "_solve_level", recorded)
+    return solved
+
+
+def test_remedies_of_the_whole_body_keep_soft_goals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A knee and an ankle that shall be 1 cm farther apart than they are make every remedy run, and each still knows
+    what is only wished for."""
+    knee, ankle, hand = fk(walk()).points(["LeftLeg", "LeftFoot", "RightHand"])[40]
+    apart = 0.01 * (ankle - knee) / np.linalg.norm(ankle - knee)
+    places = {"LeftLeg": knee, "LeftFoot": ankle + apart}
+    held = [Place(point=PointRef(point=name), target=at, start=1.3, end=1.4) for name, at in places.items()]
+    wish = Place(point=PointRef(point="RightHand"), target=hand, start=1.2, end=1.6, soft=True)
+    solved = record_levels(monkeypatch)
+    assert Spacetime().solve(problem(*held, wish)).unmet
+    assert len({level for level, _ in solved}) > 2, "remedies must be tried for this to mean anything"
+    assert all(2 in working_set for _, working_set in solved)
+
+
+def test_a_twitch_between_the_frames_of_a_level_makes_nothing_stiffer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A toe turns beyond its limit for one frame. Where a level does not look, more stiffness would not turn it back."""
+    walking, toe, frame = walk(), walk().skeleton.joint("LeftToeBase"), 39
+    usual = log(multiply(conjugate(walking.skeleton.rest[toe]), walking.rotations[:, toe]))[:, 0]
+    rotations, axis = walking.rotations.copy(), np.array([1.0, 0.0, 0.0])
+    rotations[frame, toe] = multiply(walking.skeleton.rest[toe], from_axis_angle(axis, usual.max() + 0.15))
+    limit = JointRange(
+        joint=PointRef(point="LeftToeBase"), rest=walking.skeleton.rest[toe], axes=axis[None],
+        ranges=np.array([[-np.inf, usual.max() + 0.05]]),
+    )  # fmt: skip
+    given = Problem(actors=(Actor(motion=replace(walking, rotations=rotations)),), constraints=(reach(), limit))
+    solved = record_levels(monkeypatch)
+    assert not Spacetime().solve(given).unmet
+    assert max(level.rate for level, _ in solved) == 2.0 * levels(SPACING)[0].rate, "the twitch must be looked at closer"
+    assert max(level.stiffness for level, _ in solved) == levels(SPACING)[0].stiffness
 
 
 def test_the_change_is_where_the_constraint_is() -> None:

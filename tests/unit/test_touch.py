@@ -71,6 +71,22 @@ def test_hands_that_meet_meet_on_a_body_with_wider_shoulders() -> None:
     assert gaps[True].max() < 0.08
 
 
+def test_hands_that_are_only_near_each_other_move_less_the_farther_they_are_apart() -> None:
+    """Shoulders 10 cm wider each: wrists that touch stay together, wrists 20 cm apart may be some centimetres off."""
+    moved = {}
+    for half in (0.03, 0.1):
+        motion = with_wrists(dict.fromkeys(("left", "right"), "chest"), np.array([half, 0.1, 0.35]))
+        factors = np.ones(motion.skeleton.num_joints)
+        for side in ("left", "right"):
+            factors[roles(motion.skeleton)[f"{side}_upper_arm"]] = 1.5
+        wide = motion.derived(skeleton=motion.skeleton.scaled(factors))
+        kept = keep_touches(motion, wide)
+        moved[half] = float(np.linalg.norm(wrist(kept, "left") - wrist(wide, "left"), axis=-1).max())
+        before = float(np.linalg.norm(wrist(wide, "left") - wrist(wide, "right"), axis=-1).max()) - 2.0 * half
+        assert before > 0.1, "the shoulders must part the hands"
+    assert moved[0.1] < 0.85 * moved[0.03]
+
+
 def test_a_hand_beside_the_hip_is_beside_the_hip_of_a_body_with_a_longer_trunk() -> None:
     sides = ("left", "right")
     motion = with_wrists({side: f"{side}_upper_leg" for side in sides}, np.array([0.12, 0.08, 0.1]))
