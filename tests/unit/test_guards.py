@@ -453,3 +453,22 @@ def test_no_source_fails_against_itself(name: str) -> None:
     for actor, motion in scene.actors.items():
         contacts = [contact for contact in scene.contacts if contact.actor in ("", actor)]
         assert find_failures(motion, motion, contacts=contacts, limits=skeleton_limits(motion.skeleton)) == ()
+
+
+def test_a_body_whose_collar_bones_start_at_one_point_faces_as_its_source_does() -> None:
+    """A trunk turned far against the hips: lines between the same joints are compared, whatever lies above them."""
+    dance = samples.motion("walk").motion
+    skeleton = dance.skeleton
+    spine = skeleton.joint("Spine1")
+    rotations = dance.rotations.copy()
+    rotations[:, spine] = multiply(from_axis_angle(np.array([0.0, 1.0, 0.0]), np.radians(75.0)), rotations[:, spine])
+    twisted = replace(dance, rotations=rotations)
+    offsets, wide = skeleton.offsets.copy(), skeleton.offsets.copy()
+    for side in ("Left", "Right"):
+        collar, arm = skeleton.joint(f"{side}Shoulder"), skeleton.joint(f"{side}Arm")
+        offsets[collar, 0], offsets[arm, 0] = 0.0, skeleton.offsets[collar, 0] + skeleton.offsets[arm, 0]
+        wide[arm, 0] = 0.0
+        wide[collar, 0] = skeleton.offsets[collar, 0] + skeleton.offsets[arm, 0]
+    bodies = [replace(twisted, skeleton=replace(skeleton, offsets=o)) for o in (wide, offsets)]
+    assert find_failures(bodies[1], bodies[0]) == ()
+    assert find_failures(bodies[0], bodies[1]) == ()

@@ -8,10 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from understudy import samples
 from understudy.base.errors import MotionError, OptionError
-from understudy.base.quaternion import angle_between
+from understudy.base.quaternion import angle_between, between, identity, rotate
+from understudy.figure.kinematics import fk, with_bones_to_joints
 from understudy.figure.motion import Motion, frame_offsets, join, rest_motion
 from understudy.figure.skeleton import Skeleton
+from understudy.retarget.driver import retarget
 
 
 @pytest.fixture
@@ -102,3 +105,30 @@ def test_a_motion_needs_frames(motion: Motion) -> None:
 def test_nearly_unit_rotations_are_made_unit(motion: Motion) -> None:
     loose = replace(motion, rotations=motion.rotations * (1 + 1e-5))
     np.testing.assert_allclose(np.linalg.norm(loose.rotations, axis=-1), 1.0, atol=1e-14)
+
+
+def test_bones_point_to_joints_that_are_moved_against_them() -> None:
+    """A foot that is moved by up to 9 cm against its shin: all joints stay where they are, and the shin points there."""
+    walk = samples.motion("walk").motion
+    skeleton = walk.skeleton
+    shin, foot = skeleton.joint("LeftLeg"), skeleton.joint("LeftFoot")
+    offsets = frame_offsets(walk).copy()
+    offsets[:, foot, 0] += 0.09 * np.sin(np.linspace(0.0, 12.0, walk.num_frames))
+    moved = replace(walk, offsets=offsets)
+    turned = with_bones_to_joints(moved)
+    before, after = fk(moved), fk(turned)
+    np.testing.assert_allclose(after.positions, before.positions, atol=1e-12)
+    bone = rotate(after.rotations[:, shin], skeleton.offsets[foot])
+    line = after.positions[:, foot] - after.positions[:, shin]
+    assert float(angle_between(between(bone, line), identity(len(bone))).max()) < 1e-6
+    others = [joint for joint in range(skeleton.num_joints) if joint != shin]
+    np.testing.assert_allclose(after.rotations[:, others], before.rotations[:, others], atol=1e-12)
+    feet = fk(retarget(moved, skeleton).motion).positions[:, foot] - before.positions[:, foot]
+    assert np.linalg.norm(feet, axis=-1).max() < 0.03
+
+
+def test_bones_that_only_change_their_length_keep_their_rotations() -> None:
+    walk = samples.motion("walk").motion
+    longer = replace(walk, offsets=frame_offsets(walk) * np.linspace(1.0, 1.3, walk.num_frames)[:, None, None])
+    assert with_bones_to_joints(longer) is longer
+    assert with_bones_to_joints(walk) is walk

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from understudy.base.errors import SkeletonError, UnknownNameError
 from understudy.base.quaternion import (
     Array,
+    between,
     conjugate,
     cross,
     from_axis_angle,
@@ -24,6 +25,7 @@ from understudy.base.quaternion import (
     to_euler,
     to_euler_curve,
     twist_angle,
+    unrotate,
 )
 from understudy.base.records import record
 from understudy.figure.motion import Motion
@@ -166,6 +168,49 @@ def _rotate_bones(turn: Array, bones: Array, out: Array) -> None:
     out[:, 0] = bx + 2.0 * (w * tx + y * tz - z * ty)
     out[:, 1] = by + 2.0 * (w * ty + z * tx - x * tz)
     out[:, 2] = bz + 2.0 * (w * tz + x * ty - y * tx)
+
+
+MIN_ASTRAY_RADIANS = np.radians(1.0)
+"""Angle between a bone and the line to the next joint beyond which the bone is turned there."""
+
+
+def with_bones_to_joints(motion: Motion) -> Motion:
+    """The same places of all joints, with bones that point to the next joint.
+
+    Some captures and keyed motions move joints against their parents, a foot by centimetres: the rotation of the shin
+    then says little of where the foot is. A bone that carries several limbs keeps its rotation.
+    """
+    if motion.offsets is None:
+        return motion
+    skeleton = motion.skeleton
+    bones = [(joint, below) for joint in range(skeleton.num_joints) if (below := _next_joint(skeleton, joint)) is not None]
+    astray = np.zeros(skeleton.num_joints, bool)
+    for joint, below in bones:
+        bone, moved = skeleton.offsets[below], motion.offsets[:, below]
+        angles = np.arctan2(np.linalg.norm(cross(moved, bone), axis=-1), moved @ bone)
+        astray[joint] = joint > 0 and float(angles.max()) > MIN_ASTRAY_RADIANS
+    if not astray.any():
+        return motion
+    pose, below_of = fk(motion), dict(bones)
+    world, offsets = pose.rotations.copy(), motion.offsets.copy()
+    for joint in np.flatnonzero(astray).tolist():
+        line = pose.positions[:, below_of[joint]] - pose.positions[:, joint]
+        shown = rotate(world[:, joint], skeleton.offsets[below_of[joint]])
+        world[:, joint] = multiply(between(shown, line), world[:, joint])
+    parents = skeleton.parents[1:]
+    offsets[:, 1:] = unrotate(world[:, parents], pose.positions[:, 1:] - pose.positions[:, parents])
+    rotations = motion.rotations.copy()
+    rotations[:, 1:] = multiply(conjugate(world[:, parents]), world[:, 1:])
+    return motion.derived(rotations=rotations, offsets=offsets)
+
+
+def _next_joint(skeleton: Skeleton, joint: int) -> int | None:
+    """The joint to which a bone leads: its only child, or the only one that carries something; None if there is none."""
+    long = [child for child in skeleton.children[joint] if skeleton.lengths[child] > 0.0]
+    if len(long) > 1:
+        ends = {end.joint for end in skeleton.ends}
+        long = [child for child in long if skeleton.children[child] or skeleton.names[child] in ends]
+    return long[0] if len(long) == 1 else None
 
 
 def move_points(

@@ -67,29 +67,43 @@ class CheckInput:
     leg: float
     """Metres."""
     forward: Array
-    """(F, 3) the facing, by the topmost joints of its sides."""
+    """(F, 3) the facing, by lines between its sides."""
     clear: np.ndarray
     """(F,) whether `forward` is reliable."""
 
     @staticmethod
-    def of(motion: Motion, places: Array, count: int, pairs: np.ndarray) -> CheckInput:
-        """A body over the first `count` frames, with left and right joints (2, K)."""
-        left, right = pairs
-        places = places[:count]
-        leg = leg_length(motion.skeleton)
-        difference = places[:, left] - places[:, right]
-        widths = np.linalg.norm(difference, axis=-1)
-        # Limbs of a flat figure are apart only while they swing: that is not a line from right to left.
-        wide = widths.min(axis=0) > np.maximum(MIN_SIDE_WIDTH_LEGS * leg, MIN_STEADY_WIDTH_SHARE * widths.mean(axis=0))
-        joints = set(left[wide].tolist())
-        topmost = [not joints.intersection(motion.skeleton.chain(int(joint))[:-1]) for joint in left]
-        across = difference[:, wide & np.array(topmost, bool)].sum(axis=1)
+    def of(motion: Motion, places: Array, pairs: np.ndarray, lines: np.ndarray) -> CheckInput:
+        """A body with places (F, J, 3), and with pairs of left and right joints (2, K), of which some (K,) are `lines`
+        that show its facing."""
+        difference = places[:, pairs[0, lines]] - places[:, pairs[1, lines]]
+        # A wide shoulder says no more of the facing than narrow hips.
+        mean_widths = np.linalg.norm(difference, axis=-1).mean(axis=0)
+        across = (difference / mean_widths[:, None]).sum(axis=1)
         forward = cross(across, UP)
         size = np.linalg.norm(forward, axis=-1)
         # Of a body that lies on its side, left is above right: its facing is unclear.
         clear = (size > 0.5 * np.linalg.norm(across, axis=-1)) & (size > 0.0)
         forward = forward / np.maximum(size, 1e-12)[:, None]
-        return CheckInput(motion=motion, places=places, leg=leg, forward=forward, clear=clear)
+        return CheckInput(motion=motion, places=places, leg=leg_length(motion.skeleton), forward=forward, clear=clear)
+
+
+def facing_lines(bodies: Sequence[tuple[Motion, Array, np.ndarray]]) -> np.ndarray:
+    """(K,) which pairs of left and right joints show the facing of each of some bodies: of the pairs that are apart on
+    all of them, the topmost.
+
+    Args:
+        bodies: For each its motion, its places (F, J, 3) and its pairs (2, K). Pairs correspond.
+    """
+    lines = np.ones(bodies[0][2].shape[1], bool)
+    for motion, places, (left, right) in bodies:
+        widths = np.linalg.norm(places[:, left] - places[:, right], axis=-1)
+        least = np.maximum(MIN_SIDE_WIDTH_LEGS * leg_length(motion.skeleton), MIN_STEADY_WIDTH_SHARE * widths.mean(axis=0))
+        # Limbs of a flat figure are apart only while they swing: that is not a line from right to left.
+        lines &= widths.min(axis=0) > least
+    for motion, _, (left, _) in bodies:
+        joints = set(left[lines].tolist())
+        lines = lines & [not joints.intersection(motion.skeleton.chain(int(joint))[:-1]) for joint in left]
+    return lines
 
 
 def find_sides(source: Motion, result: Motion, correspondence: Correspondence | None) -> SidePairs:
@@ -403,8 +417,10 @@ def compare_sides(case: Comparison) -> tuple[str, str]:
     count = int(np.sum(case.result.times <= case.source.duration + half_frame))
     sides = _find_comparison_sides(case)
     assert case.source_pose is not None
-    source = CheckInput.of(case.resampled, case.source_pose.positions, count, sides.source)
-    result = CheckInput.of(case.result, case.pose.positions, count, sides.result)
+    shown = case.source_pose.positions[:count], case.pose.positions[:count]
+    lines = facing_lines([(case.resampled, shown[0], sides.source), (case.result, shown[1], sides.result)])
+    source = CheckInput.of(case.resampled, shown[0], sides.source, lines)
+    result = CheckInput.of(case.result, shown[1], sides.result, lines)
     # With another duration, steps half a cycle later would look mirrored.
     mirrored = describe_mirrored(source, result, sides, alike=case.same_structure) if case.same_duration else ""
     return mirrored, describe_wrong_way(source, result)

@@ -28,6 +28,7 @@ from understudy.correspondence.pairs import (
     same_structure,
 )
 from understudy.figure.contacts import Contact
+from understudy.figure.kinematics import with_bones_to_joints
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
 from understudy.io import Clip, read
@@ -265,7 +266,7 @@ def _make_actor(
     body = motion.skeleton
     if find_waist(body) or (target_clip is not None and attach(body) is not body):
         motion = change_parents(motion, attach(body))
-    motion, feet_notes = _with_feet_turned_back(motion)
+    motion, feet_notes = _with_feet_turned_back(with_bones_to_joints(motion))
     source_motion, start, trim_notes = _trim(motion, reading, spec.source)
     notes = [*_file_notes(clip, spec.source), *trim_notes, *(f"{spec.source}: {note}" for note in feet_notes)]
     notes += [f"{spec.source}: {sentence}" for sentence in notes_on_clips(clip)]
