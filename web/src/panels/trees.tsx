@@ -41,7 +41,7 @@ export function Trees(props: TreesProps) {
     const [top, height] = [first * ROW, box.current.clientHeight];
     if (top < box.current.scrollTop || top > box.current.scrollTop + height - ROW) box.current.scrollTop = top - height / 2;
   }, [props.at]);
-  const columns = `minmax(0, ${widest(source)}fr) ${STRIP}px minmax(0, ${widest(target)}fr)`;
+  const columns = `minmax(0, ${lettersOf(source)}fr) ${STRIP}px minmax(0, ${lettersOf(target)}fr)`;
   return (
     <div class="trees-box">
       <div class="trees-heads" aria-hidden="true" style={{ gridTemplateColumns: columns }}>
@@ -63,9 +63,10 @@ interface Row {
   depth: number;
 }
 
-/** About the letters that fit the widest row: the tree with the longer names gets more of the panel. */
-function widest(rows: Row[]): number {
-  return Math.max(12, ...rows.map(({ name, depth }) => short(name).length + Math.min(depth, DEEPEST)));
+/** The letters that most rows of a tree need: the one with the longer names gets more of the panel. */
+function lettersOf(rows: Row[]): number {
+  const letters = rows.map(({ name, depth }) => short(name).length + Math.min(depth, DEEPEST)).sort((a, b) => a - b);
+  return Math.max(12, letters[Math.floor(0.8 * letters.length)] ?? 0);
 }
 
 /** The bones of a body from the root to the leaves; of siblings, those first in whose branch the least key is. */
