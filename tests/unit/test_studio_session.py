@@ -178,7 +178,7 @@ def test_changes_are_made_in_the_order_they_were_asked_for(slow: Any) -> None:
 
 
 def test_the_solve_thread_takes_the_newest_request_and_lets_drags_finish() -> None:
-    done: list[int | None] = []
+    done: list[int | str | None] = []
 
     async def scenario() -> None:
         solve_thread, free = SolveThread(), asyncio.Event()
@@ -186,7 +186,7 @@ def test_the_solve_thread_takes_the_newest_request_and_lets_drags_finish() -> No
         async def perform(request: Request) -> None:
             await free.wait()
             request.check()
-            done.append(request.seq)
+            done.append("at rest" if request.at_rest else request.seq)
 
         async def ready() -> None:
             return None
@@ -200,25 +200,59 @@ def test_the_solve_thread_takes_the_newest_request_and_lets_drags_finish() -> No
         assert solve_thread.busy
         free.set()
         await solve_thread.wait_until_idle()
-        assert done == [1, 5]
+        assert done == [1, 5, "at rest"]
         free.clear()
         solve_thread.submit(Request(document={}, version=1, seq=6))
         await asyncio.sleep(0.01)
         solve_thread.submit(Request(document={}, version=2))
         free.set()
         await solve_thread.wait_until_idle()
-        assert done == [1, 5, None]
+        assert done == [1, 5, "at rest", None]
         free.clear()
         solve_thread.submit(Request(document={}, version=2))
         await asyncio.sleep(0.01)
         solve_thread.cancel()
         free.set()
         await solve_thread.wait_until_idle()
-        assert done == [1, 5, None]
+        assert done == [1, 5, "at rest", None]
         running.cancel()
         solve_thread.close()
 
     asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("further", [Request(document={}, version=1, seq=2), Request(document={}, version=2), None])
+def test_what_follows_a_rest_stops_its_solve(further: Request | None) -> None:
+    """A pointer that moves on is not kept waiting by the full solve that began while it rested."""
+    done: list[int | None] = []
+
+    async def scenario() -> None:
+        solve_thread, began = SolveThread(), asyncio.Event()
+
+        async def perform(request: Request) -> None:
+            if request.at_rest and request.seq == 1:
+                began.set()
+                while True:
+                    request.check()
+                    await asyncio.sleep(0.005)
+            done.append(request.seq)
+
+        async def ready() -> None:
+            return None
+
+        running = asyncio.create_task(solve_thread.run(perform, ready))
+        solve_thread.submit(Request(document={}, version=1, seq=1))
+        await asyncio.wait_for(began.wait(), 10.0)
+        if further is None:
+            solve_thread.cancel()
+        else:
+            solve_thread.submit(further)
+        await asyncio.wait_for(solve_thread.wait_until_idle(), 10.0)
+        running.cancel()
+        solve_thread.close()
+
+    asyncio.run(scenario())
+    assert done == [1] if further is None else [1, further.seq]
 
 
 def test_a_stopped_request_raises() -> None:

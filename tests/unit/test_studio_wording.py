@@ -47,6 +47,14 @@ def test_a_note_leaves_its_option_out() -> None:
     assert page_words(note) == "`root` lies on the floor, and follows below it"
 
 
+def test_a_note_names_its_file_without_folders() -> None:
+    assert page_words("/home/me/robots/g1.xml: unit m: as in all files of robots") == (
+        "g1.xml: unit m: as in all files of robots"
+    )
+    assert page_words(r"C:\robots\g1.xml: unit m") == "g1.xml: unit m"
+    assert page_words("walk.bvh: unit cm: 5 m/s is too fast") == "walk.bvh: unit cm: 5 m/s is too fast"
+
+
 def test_advice_on_transitions_and_analogies_is_said_in_words_of_the_page_and_once() -> None:
     blend = "another --leave or --enter, or a longer --seconds, may be smoother"
     feet = "--no-clean leaves the feet as they are; other examples, --without or marker pairs may fit better"

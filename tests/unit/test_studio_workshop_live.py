@@ -123,6 +123,47 @@ def test_the_first_constraint_on_a_hand_may_be_dragged(tmp_path: Path, target: s
     assert mean < 0.01
 
 
+def test_a_far_pull_takes_the_levels_that_the_finished_solve_takes(tmp_path: Path) -> None:
+    """At the frames of the first level the hand arrives, and between them it swings past by 10 cm."""
+    shop, empty = DocumentSolver(tmp_path / "session"), empty_document()
+    actor = {"source": "sample:walk", "target": "sample:child"}
+    plain = shop.filled({**empty, "recipe": {**empty["recipe"], "actor": [actor]}}, tmp_path)
+    shown = shop.solve(plain, tmp_path, watch=quiet)
+    assert isinstance(shown, RetargetResult)
+    hand = fk(shown.motions_made[0]).points(["LeftHand"])[75, 0]
+    for height in (0.03, 0.06, 0.09):
+        target = (hand + np.array([0.0, height, 0.0])).tolist()
+        asked = {"kind": "place", "point": "LeftHand", "target": target, "start": 2.25, "end": 2.75}
+        document = Stage.changed(plain, ["recipe", "constraint"], [asked])
+        shown = shop.solve(document, tmp_path, watch=quiet, before=shown, live=True)
+    full = shop.solve(document, tmp_path, watch=quiet)
+    assert isinstance(shown, RetargetResult)
+    assert isinstance(full, RetargetResult)
+    assert apart(shown, full)[0] < 0.02
+
+
+def test_a_drag_that_rests_shows_the_finished_solve(stage: Stage) -> None:
+    documents = hand_drag(stage, [0.15, 0.1, 0.05], 3)
+    live, full = stage.drag(stage.full, documents), stage.solve(documents[-1])
+    rested = stage.shop.solve_at_rest(documents[-1], stage.base, watch=quiet, shown=live)
+    assert isinstance(rested, RetargetResult)
+    assert apart(live, full)[0] > 0.002
+    assert apart(rested, full)[0] < 1e-9
+    # It is an update of the same drag: only results are sent, and the next update starts where the drag began.
+    assert {header["which"] for header, _ in rested.motions(True)} == {"result"}
+    assert rested.base is stage.full
+    further = stage.solve(hand_drag(stage, [0.16, 0.1, 0.05], 1)[0], rested)
+    assert further.part is None
+    assert off(further) < 0.005
+
+
+def test_a_constraint_that_ends_where_a_window_begins_has_no_negative_length() -> None:
+    end = float(np.nextafter(0.4, 0.0))
+    moved = shift_in_time(Place(point="Hand", target=[0.0, 0.0, 0.0], start=0.0, end=end), 0.4, 3.0)
+    moved.check_times()
+    assert len(moved.frames(TIMES)) == 1
+
+
 def test_a_moved_plant_end_is_close_to_the_full_one(stage: Stage) -> None:
     number = next(i for i, c in enumerate(stage.plain["recipe"]["contact"]) if 4.0 < c["start"] < 6.0)
     end = stage.plain["recipe"]["contact"][number]["end"]

@@ -105,6 +105,15 @@ def test_a_hand_beside_the_hip_is_beside_the_hip_of_a_body_with_a_longer_trunk()
     assert np.abs(gaps["on"] - gaps["source"]).max() < 0.15
 
 
+def test_a_hip_out_of_reach_does_not_stretch_the_arm() -> None:
+    """Arms swing past the hips, which on this body are three arm lengths below the shoulders."""
+    results = [
+        retarget("sample:walk", "sample:stretched", options=Options(touch=touch)).motion for touch in (True, False)
+    ]
+    for side in ("left", "right"):
+        np.testing.assert_allclose(*(wrist(motion, side) for motion in results), atol=1e-6)
+
+
 @pytest.mark.parametrize("scale", [1.0, 0.6, 1.4])
 def test_a_body_of_the_same_shape_touches_as_it_is(scale: float) -> None:
     motion = with_hands_together()

@@ -119,14 +119,17 @@ const AHEAD = 0.6;
 /** Milliseconds from one answer to the next, and the least and most that are taken for true. */
 let between = 100;
 const [SHORTEST, LONGEST] = [30, 1000];
-/** When the last answer of a drag came. */
+/** When the last answer of a drag came, and which change it was of: what rests is answered twice. */
 let answered = 0;
+let answeredSequence = 0;
 /** Called when something came of the newest change. */
 let landed = (): void => undefined;
 
 /** Something came of a change of a drag. */
 function takeAnswer(seq: number): void {
   const now = performance.now();
+  if (seq === answeredSequence) return;
+  answeredSequence = seq;
   if (now - answered < LONGEST) between += 0.3 * (Math.max(now - answered, SHORTEST) - between);
   answered = now;
   if (seq === sequence) landed();

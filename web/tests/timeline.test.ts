@@ -3,7 +3,7 @@
 import "./page";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { commonPrefix, shortened } from "../src/names";
+import { commonAffixes, shortened } from "../src/names";
 import type { Body, Quality, Recipe, State } from "../src/protocol";
 import { cut, eased, join, move, painted, removal } from "../src/timeline/editing";
 import { inSight, laidOut, partAt, percent, slid, snappedTo, spanWithin, timeAt, zoomed, HEADING } from "../src/timeline/geometry";
@@ -87,12 +87,18 @@ test("limbs are told by roles, and otherwise by the bone that leaves the trunk",
   assert.equal(limbOf(BODY, "rig:Hips"), "Body");
 });
 
-test("a beginning that most names have is left out, unless names would become the same", () => {
-  assert.equal(commonPrefix(["mixamorig:Hips", "mixamorig:Head", "mixamorig:Arm", "Armature"]), "mixamorig:");
-  assert.equal(commonPrefix(["Bip01 L Foot", "Bip01 R Foot", "Bip01 Head"]), "Bip01 ");
-  assert.equal(commonPrefix(["Hips", "Head", "Arm"]), "");
-  assert.equal(commonPrefix(["a:x", "a:y", "x"]), "");
-  assert.equal(shortened("mixamorig:", ["mixamorig:"]), "mixamorig:");
+test("what most names begin or end with is left out, unless names would become the same", () => {
+  const start = (names: string[]) => commonAffixes(names).start;
+  assert.equal(start(["mixamorig:Hips", "mixamorig:Head", "mixamorig:Arm", "Armature"]), "mixamorig:");
+  assert.equal(start(["Bip01 L Foot", "Bip01 R Foot", "Bip01 Head"]), "Bip01 ");
+  assert.equal(start(["Hips", "Head", "Arm"]), "");
+  assert.equal(start(["a:x", "a:y", "x"]), "");
+  const robot = commonAffixes(["pelvis", "left_knee_joint", "left_hip_yaw_joint", "waist_joint", "right_knee_joint"]);
+  assert.deepEqual(robot, { start: "", end: "_joint" });
+  assert.equal(shortened("left_hip_yaw_joint", [robot]), "left_hip_yaw");
+  assert.equal(commonAffixes(["rig:a_joint", "rig:b_joint", "rig:c_joint"]).end, "_joint");
+  assert.equal(commonAffixes(["x_joint", "y_joint", "z_joint", "x"]).end, "");
+  assert.equal(shortened("mixamorig:", [{ start: "mixamorig:", end: "" }]), "mixamorig:");
 });
 
 test("a point that was asked for has an empty row", () => {

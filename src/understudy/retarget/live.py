@@ -30,10 +30,11 @@ from understudy.retarget.ease import easing_constraints, is_easing
 from understudy.retarget.plan import Plan, shift_plan_starts
 from understudy.retarget.spec import Recipe
 from understudy.solve.coordinates import Body
-from understudy.solve.evaluation import ProblemAtFrames, displace_bodies
+from understudy.solve.evaluation import Evaluation, ProblemAtFrames, displace_bodies
 from understudy.solve.problem import Problem
 from understudy.solve.solvers import make_solver
 from understudy.solve.solvers.base import CHECK_RATE_HZ, ProgressCallback
+from understudy.solve.solvers.dual import Curves
 from understudy.solve.solvers.newton import (
     LAYOUT_MARGINS,
     GaussNewton,
@@ -42,7 +43,17 @@ from understudy.solve.solvers.newton import (
     sampled_frames,
     worst_violation,
 )
-from understudy.solve.solvers.spacetime import Spacetime, broken_limits, levels, newly_violated, select_working_set
+from understudy.solve.solvers.reach import lowered
+from understudy.solve.solvers.spacetime import (
+    Level,
+    Spacetime,
+    broken_limits,
+    levels,
+    newly_violated,
+    select_working_set,
+    stiffened,
+    unfinished_limits,
+)
 from understudy.solve.steadiness import steadied, with_steady_heads
 
 TIMING_FIELDS = ("start", "end", "instants", "pauses")
@@ -138,9 +149,11 @@ def _hashable(value: Any) -> Hashable:
 
 def shift_in_time(constraint: Constraint, begin: float, end: float) -> Constraint:
     """A constraint in the time of a window between two times in seconds."""
+    start = max(constraint.start, begin) - begin
     values: dict[str, Any] = {
-        "start": max(constraint.start, begin) - begin,
-        "end": min(constraint.end, end) - begin,
+        "start": start,
+        # Rounding must not let a constraint end before the window in whose first frame it ends.
+        "end": max(min(constraint.end, end) - begin, start),
         "instants": tuple(t - begin for t in constraint.instants if begin - 1e-6 <= t <= end + 1e-6),
         "pauses": tuple((a - begin, b - begin) for a, b in constraint.pauses if b >= begin and a <= end),
     }
@@ -165,16 +178,24 @@ MIN_WARM_GAIN = 0.005
 """Least relative gain of a step after a warm start; small, because warm-started keys are nearly right."""
 
 MAX_COLD_STEPS, MAX_WARM_STEPS, MAX_LIMB_STEPS = 8, 3, 1
-"""Most steps of the band-limited level, cold and warm-started, and of each level that moves limbs."""
+"""Most steps of a band-limited level, cold and warm-started, and of each level that moves limbs."""
 
 
 @record
-class WarmStart:
-    """Keys and active constraints with which the next update of a drag starts."""
+class LevelStart:
+    """Keys with which a band-limited level of the next update starts."""
 
     keys: Keys
     merit: float
     """Merit of these keys: cost of the change plus violation."""
+
+
+@record
+class WarmStart:
+    """What the next update of a drag starts with."""
+
+    levels: tuple[LevelStart, ...]
+    """For each band-limited level that was needed so far."""
     active: tuple[int, ...]
     """Indices of the constraints in the active set."""
     size: tuple[int, ...]
@@ -206,59 +227,80 @@ def solve_quickly(
     if not problem.constraints or len(problem.metric) == 0:
         return problem.bodies, None
     problem = steadied(problem)
-    moved, next_start = _solve_band_limited(problem, solver, times, first, warm_start)
-    moved = with_steady_heads(problem, moved, -np.inf, np.inf)
-    watch("solving", 0.5)
-    sample = ProblemAtFrames(problem=problem, bodies=moved, frames=sampled_frames(problem, CHECK_RATE_HZ))
-    worst = worst_violation(sample.measure())
-    active = tuple(sorted({*next_start.active, *newly_violated(problem, next_start.active, worst, ACTIVE_MARGIN)}))
-    # Constraints that cannot be met are left out of the levels that move limbs.
-    limits = broken_limits(problem)
-    soft = tuple(i for i, constraint in enumerate(problem.constraints) if constraint.soft)
-    holding = (*(i for i in active if worst[i] <= limits[i] and i not in set(soft)), *soft)
-    bodies = moved
-    for level in levels(solver.spacing, problem.actors[0].motion.fps)[1:]:
-        bodies = solver.solve_limbs(problem, bodies, holding, replace(level, steps=MAX_LIMB_STEPS))
-    return bodies, replace(next_start, active=active)
-
-
-def _solve_band_limited(
-    problem: Problem, solver: Spacetime, times: Array | None, first: int, warm_start: WarmStart | None
-) -> tuple[tuple[Body, ...], WarmStart]:
-    """Solve the level with smooth displacement curves; returns the bodies and the next warm start."""
-    level = levels(solver.spacing, problem.actors[0].motion.fps)[0]
     size = len(problem.constraints), len(problem.metric), len(problem.times)
     if warm_start is not None and warm_start.size != size:
         warm_start = None
-    margin = LAYOUT_MARGINS * ACTIVE_MARGIN
-    working_set = warm_start.active if warm_start else select_working_set(problem, problem.bodies, margin)
-    # Soft constraints of a priority below zero shape only the levels that move limbs, as in the finished solve.
-    constraints = problem.constraints
-    active = tuple(i for i in working_set if not constraints[i].soft or constraints[i].priority >= 0)
+    active = warm_start.active if warm_start else _first_active(problem)
+    band, *limb_levels = levels(solver.spacing, problem.actors[0].motion.fps)
+    bands, broken, unfinished = (band, *stiffened(band)), broken_limits(problem), unfinished_limits(problem)
+    known = list(warm_start.levels) if warm_start else []
+    moved = problem.bodies
+    # What few frames do not show, or a low stiffness does not meet, takes further levels, as in the finished solve: the
+    # second starts anew, others where the one before ends. The next update need not find out that the first is too few.
+    for number in range(1 if len(known) > 1 else 0, len(bands)):
+        curves = solver.curves(problem, bands[number], times=times).at(first + np.arange(len(problem.times)))
+        descent = _descent(problem, moved if number > 1 else problem.bodies, bands[number], curves, active)
+        keys, reached = _run(descent, known[number] if number < len(known) else None)
+        known[number : number + 1] = [LevelStart(keys=keys, merit=descent.merit(reached, keys))]
+        moved = displace_bodies(descent.sample.bodies, descent.sample, curves.values(keys))
+        at_frames = np.zeros(len(problem.constraints))
+        at_frames[list(active)] = worst_violation(reached)
+        sample = ProblemAtFrames(problem=problem, bodies=moved, frames=sampled_frames(problem, CHECK_RATE_HZ))
+        worst = worst_violation(sample.measure())
+        # What is broken at the frames of the level is out of reach.
+        if not ((worst > unfinished) & (at_frames <= broken))[list(active)].any():
+            break
+    watch("solving", 0.5)
+    active = tuple(sorted({*active, *newly_violated(problem, active, worst, ACTIVE_MARGIN)}))
+    # Constraints that cannot be met are left out of the levels that move limbs.
+    soft = tuple(i for i, constraint in enumerate(problem.constraints) if constraint.soft)
+    holding = (*(i for i in active if worst[i] <= broken[i] and i not in set(soft)), *soft)
+    bodies = lowered(problem, with_steady_heads(problem, moved, -np.inf, np.inf), holding, -np.inf, np.inf)
+    for level in limb_levels:
+        bodies = solver.solve_limbs(problem, bodies, holding, replace(level, steps=MAX_LIMB_STEPS))
+    return bodies, WarmStart(levels=tuple(known), active=active, size=size)
+
+
+def _first_active(problem: Problem) -> tuple[int, ...]:
+    """The constraints with which the first update begins. Soft ones of a priority below zero shape only the levels that
+    move limbs, as in the finished solve."""
+    near = select_working_set(problem, problem.bodies, LAYOUT_MARGINS * ACTIVE_MARGIN)
+    return tuple(i for i in near if not problem.constraints[i].soft or problem.constraints[i].priority >= 0)
+
+
+def _descent(
+    problem: Problem, bodies: tuple[Body, ...], level: Level, curves: Curves, active: tuple[int, ...]
+) -> GaussNewton:
+    """The steps of a band-limited level, with its curves at all frames of the problem."""
     frames = sampled_frames(problem, level.rate, active)
     sample = ProblemAtFrames(
         problem=problem,
-        bodies=problem.bodies,
+        bodies=bodies,
         frames=frames,
         constraint_indices=active,
         shared_frames=regular_frames(problem, level.rate),
     )
-    curves = solver.curves(problem, level, times=times).at(first + np.arange(len(problem.times)))
-    descent = GaussNewton(
+    return GaussNewton(
         sample=sample,
         curves=curves.at(frames),
         stiffness=level.stiffness,
         weights=np.ones(len(active)),
         margin=ACTIVE_MARGIN,
-        gain=level.gain if warm_start is None else MIN_WARM_GAIN,
+        gain=level.gain,
     )
-    keys_before = None if warm_start is None else _starting_keys(descent, warm_start)
-    keys, reached, _ = descent.run(MAX_COLD_STEPS if keys_before is None else MAX_WARM_STEPS, keys_before)
-    next_start = WarmStart(keys=keys, merit=descent.merit(reached, keys), active=active, size=size)
-    return displace_bodies(problem.bodies, sample, curves.values(keys)), next_start
 
 
-def _starting_keys(descent: GaussNewton, warm_start: WarmStart) -> Keys | None:
+def _run(descent: GaussNewton, warm_start: LevelStart | None) -> tuple[Keys, Evaluation]:
+    """The keys after the steps of a level, and their evaluation."""
+    keys = None
+    if warm_start is not None:
+        descent = replace(descent, gain=MIN_WARM_GAIN)
+        keys = _starting_keys(descent, warm_start)
+    keys, evaluation, _ = descent.run(MAX_COLD_STEPS if keys is None else MAX_WARM_STEPS, keys)
+    return keys, evaluation
+
+
+def _starting_keys(descent: GaussNewton, warm_start: LevelStart) -> Keys | None:
     """The warm-start keys, or None if zero keys are a better start."""
     merit = descent.merit(descent.sample.measure(descent.curves.values(warm_start.keys)), warm_start.keys)
     if merit < MAX_MERIT_RATIO * warm_start.merit:
@@ -420,9 +462,8 @@ class LiveSession:
         if is_first:
             drag.warm_start = None
         if in_window:
-            prepare = partial(prepare_at, self.fps)
-            self.baseline = self.baseline or self._make_baseline(prepare)
-            prepared = _prepare_window(self.baseline, recipe, changed, prepare)
+            self.baseline = self.baseline or self._make_baseline()
+            prepared = _prepare_window(self.baseline, recipe, changed, partial(prepare_at, np.inf), self.fps)
             return solve_window(self.baseline, prepared, watch, drag)
         prepare = partial(prepare_at, MAX_WHOLE_MOTION_FPS)
         if recipe.options.clearance and self._is_clear(prepare):
@@ -441,17 +482,18 @@ class LiveSession:
             self.clear = all(np.array_equal(a.rotations, b.rotations) for a, b in zip(*starts, strict=True))
         return self.clear
 
-    def _make_baseline(self, prepare: Prepare) -> DragBaseline:
+    def _make_baseline(self) -> DragBaseline:
         """The finished solve at the displayed frame rate."""
         step = frame_step(self.motions[0], self.fps)
-        prepared = self.prepared
-        if step > 1:
-            prepared = prepare(replace(prepared.recipe, contacts=prepared.contacts))
-        motions = tuple(motion[::step] for motion in self.motions)
-        return DragBaseline(prepared=prepared, motions=motions, spacing=self.spacing)
+        prepared = thin_prepared(self.prepared, self.fps)
+        return DragBaseline(
+            prepared=prepared, motions=tuple(motion[::step] for motion in self.motions), spacing=self.spacing
+        )
 
 
-def _prepare_window(baseline: DragBaseline, recipe: Recipe, changed: Set[str], prepare: Prepare) -> Prepared:
+def _prepare_window(
+    baseline: DragBaseline, recipe: Recipe, changed: Set[str], prepare: Prepare, max_fps: float
+) -> Prepared:
     """Prepare a recipe at the displayed rate; what the change leaves as it was is taken from the baseline."""
     if "contact" not in changed:
         starts = {context.actor: context.start for context in baseline.plan.contexts if context.start is not None}
@@ -460,10 +502,26 @@ def _prepare_window(baseline: DragBaseline, recipe: Recipe, changed: Set[str], p
         plan = shift_plan_starts(unshifted, asked)
         plan = replace(plan, constraints=(*plan.constraints, *baseline.limits))
         return replace(baseline.prepared, recipe=recipe, plan=plan)
-    prepared = prepare(replace(recipe, options=replace(recipe.options, limits=False)))
+    prepared = thin_prepared(prepare(replace(recipe, options=replace(recipe.options, limits=False))), max_fps)
     assert prepared.plan is not None
     constraints = (*prepared.plan.constraints, *baseline.limits)
     return replace(prepared, recipe=recipe, plan=replace(prepared.plan, constraints=constraints))
+
+
+def thin_prepared(prepared: Prepared, max_fps: float) -> Prepared:
+    """A plan of which every n-th frame is kept, so that its rate is at most `max_fps`.
+
+    A plan that is made from fewer frames starts up to 13 mm elsewhere.
+    """
+    plan = prepared.plan
+    step = 1 if plan is None else frame_step(plan.starts[0], max_fps)
+    if plan is None or step == 1:
+        return prepared
+    contexts = tuple(
+        context if context.start is None else replace(context, start=context.start[::step]) for context in plan.contexts
+    )
+    starts = tuple(start[::step] for start in plan.starts)
+    return replace(prepared, plan=replace(plan, starts=starts, contexts=contexts))
 
 
 def thin_actor(actor: ActorData, max_fps: float) -> ActorData:

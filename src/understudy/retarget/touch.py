@@ -70,6 +70,10 @@ passes, as arms that swing past the hips, and touches no surface."""
 LANDMARK_TOLERANCE_ARMS, PASSING_TOLERANCE_ARMS = 0.1, 0.15
 """Arm lengths by which the distance to a landmark may differ, of a hand that rests and of one that passes."""
 
+MAX_OUT_OF_REACH_ARMS = 0.1
+"""Arm lengths by which a landmark may be out of a straight arm's reach: it counts the less the farther it is, since an
+arm that cannot come near it would only stretch towards it in vain."""
+
 STIFFNESS, SURFACE_STIFFNESS, PASSING_STIFFNESS = 100.0, 30.0, 30.0
 """Cost of an arm length, squared, by which a hand is off what it is near beyond its tolerance, against that of a radian
 of turn, squared: of a landmark and the other hand; of a surface, whose place is guessed; of a landmark that it only
@@ -257,9 +261,16 @@ class Touches:
                 tolerance = LANDMARK_TOLERANCE_ARMS + passes * (PASSING_TOLERANCE_ARMS - LANDMARK_TOLERANCE_ARMS)
                 weight = STIFFNESS + passes * (PASSING_STIFFNESS - STIFFNESS)
                 weight *= _nearness(distance, NEAR_LANDMARK_ARMS, FAR_LANDMARK_ARMS)
+                weight *= _nearness(self._nearest(side, role) - distance - tolerance, 0.0, MAX_OUT_OF_REACH_ARMS)
                 if weight.any():
                     distances[side][role] = weight, distance, tolerance
         return distances
+
+    def _nearest(self, side: str, role: str) -> Array:
+        """(F,) arm lengths from a landmark of the target to the nearest place that its wrist can reach."""
+        shoulder = self.target.lines[f"{side}_upper_arm"][0]
+        distance = np.linalg.norm(shoulder - self.target.landmarks[role], axis=-1) / reach(self.target.skeleton)
+        return np.maximum(distance - 1.0, 0.0)
 
 
 @record

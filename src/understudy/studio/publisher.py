@@ -155,6 +155,8 @@ class Publisher:
         try:
             if request.variants is not None:
                 await self._add_variants(request)
+            elif request.at_rest:
+                await self._solve_at_rest(request)
             elif request.live or await self._update_scene(request):
                 await self._solve(request)
         except SolveStoppedError:
@@ -204,6 +206,18 @@ class Publisher:
         request.check()
         self._set_scene(scene)
         self._publish(solve_result, motions, result, request)
+
+    async def _solve_at_rest(self, request: Request) -> None:
+        """Show the finished solve of a drag that rests, in place of its preview."""
+        shown, watch = self._shown, self.watch(request)
+
+        def solve() -> tuple[SolveResult, list[Message], dict[str, Any]] | None:
+            update = self.document_solver.solve_at_rest(request.document, self.base, watch=watch, shown=shown)
+            return None if update is None else (update, update.motions(True), update.result(request.seq))
+
+        if (solved := await self.solve_thread.run_in_thread(solve)) is not None:
+            request.check()
+            self._publish(*solved, request)
 
     async def _add_variants(self, request: Request) -> None:
         solve_result, watch = self.solve_result, self.watch(request)

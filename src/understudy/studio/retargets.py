@@ -176,6 +176,14 @@ class RetargetDocumentSolver:
             props=load_props(prepared.actors, recipe.props, base),
         )
 
+    def solve_at_rest(
+        self, document: Table, base: Path, *, watch: ProgressCallback, shown: RetargetResult
+    ) -> RetargetResult:
+        """The finished solve of a document as an update of a drag, after the one that is shown."""
+        solved = self.solve(self.placed(document, base), base, watch=watch)
+        assert isinstance(solved, RetargetResult)
+        return replace(solved, base=shown.base or shown, solution=None)
+
     def _solve_dragged(
         self, document: Table, recipe: Recipe, before: RetargetResult, watch: ProgressCallback
     ) -> RetargetResult:

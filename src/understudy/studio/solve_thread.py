@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import field, replace
 from typing import TypeVar
 
@@ -27,6 +28,8 @@ class Request:
     version: int
     seq: int | None = None
     """Number of the drag update that it answers; None for a finished change."""
+    at_rest: bool = False
+    """Whether it answers a drag that rests: the document is solved in full, without being kept."""
     variants: tuple[str, ...] | None = None
     """Names of variants to solve beside the result."""
     _stop: threading.Event = field(default_factory=threading.Event)
@@ -61,6 +64,10 @@ class Request:
         return replace(self, _stop=threading.Event())
 
 
+REST_SECONDS = 0.25
+"""Seconds without a further update after which a drag rests."""
+
+
 class SolveThread:
     """The thread that solves, with the current and the next request."""
 
@@ -75,11 +82,11 @@ class SolveThread:
     def submit(self, request: Request) -> None:
         """Set the next request; one that has not started yet is dropped.
 
-        A finished change stops the current request. A drag update stops it only if it is not a drag update itself:
-        otherwise no update would ever finish while the user drags.
+        A finished change stops the current request. A drag update stops it only if it is not a drag update itself, or
+        if that drag rested: otherwise no update would ever finish while the user drags.
         """
         self._next = request
-        if self._current is not None and not (request.live and self._current.live):
+        if self._current is not None and not (request.live and self._current.live and not self._current.at_rest):
             self._current.stop()
         self._idle.clear()
         self._pending.set()
@@ -136,6 +143,8 @@ class SolveThread:
             self._current = request
             try:
                 await perform(request)
+                if request.live and not request.at_rest:
+                    await self._rest(request)
             except SolveStoppedError:
                 if self._next is None and not request.cancelled:
                     self._next = request.resumed()
@@ -144,6 +153,13 @@ class SolveThread:
                 self._pending.set()
             else:
                 self._idle.set()
+
+    async def _rest(self, request: Request) -> None:
+        """Wait for what follows an update of a drag; if nothing does, the same document is solved in full."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._pending.wait(), REST_SECONDS)
+        if self._next is None and not request.cancelled:
+            self._next = replace(request, at_rest=True)
 
     def close(self) -> None:
         """Stop the current request and the thread."""

@@ -31,6 +31,8 @@ REMEDIES = {
 """What to do in the page, by the title of a metric: hints of the metrics name options of the command line."""
 
 PAGE_WORDS = (
+    # The page shows files by their names alone.
+    (r"^(?:[A-Za-z]:)?[/\\][^:]*[/\\](?=[^:/\\]+: )", ""),
     (r" ?\(--[^()]*\)", ""),
     (r"--(plants|spacing|touch|clearance|solver) (\w+)", r"\1: \2 (Solving)"),
     (r"`understudy recipe` writes them down, to be shortened or removed", "shorten or delete them on the timeline"),

@@ -7,6 +7,7 @@ from pathlib import Path
 from understudy.retarget.driver import ProgressCallback
 from understudy.studio.analogies import ClipDocumentSolver
 from understudy.studio.cache import Cache
+from understudy.studio.performance import RetargetResult
 from understudy.studio.retargets import RetargetDocumentSolver
 from understudy.studio.scene import SolveResult, Table
 
@@ -41,6 +42,15 @@ class DocumentSolver:
         """Solve a document; if `live`, fast and starting from `before`."""
         mode_solver = self.retargets if document["mode"] == "retarget" else self.clips
         return mode_solver.solve(document, base, watch=watch, before=before, live=live)
+
+    def solve_at_rest(
+        self, document: Table, base: Path, *, watch: ProgressCallback, shown: SolveResult | None
+    ) -> SolveResult | None:
+        """The finished solve of a document as an update of a drag, after the one that is shown; None in modes whose
+        finished solve takes too long to follow a drag."""
+        if document["mode"] != "retarget" or not isinstance(shown, RetargetResult):
+            return None
+        return self.retargets.solve_at_rest(document, base, watch=watch, shown=shown)
 
     def filled(self, document: Table, base: Path) -> Table:
         """The document with its contacts detected and listed."""

@@ -111,7 +111,12 @@ def test_a_dragged_hand_arrives_in_every_frame(walk: Any, capsys: pytest.Capture
     walk.page.evaluate(
         """() => {
           const seen = (window.seen = new Set());
-          window.understudy.result.subscribe((result) => result && result.seq !== null && seen.add(result.seq));
+          const answers = (window.answers = []);
+          window.understudy.result.subscribe((result) => {
+            if (!result || result.seq === null) return;
+            seen.add(result.seq);
+            answers.push(result.seq);
+          });
         }"""
     )
     walk.page.mouse.move(at["x"], at["y"])
@@ -122,9 +127,13 @@ def test_a_dragged_hand_arrives_in_every_frame(walk: Any, capsys: pytest.Capture
         walk.page.wait_for_timeout(40)
     lasted = time.perf_counter() - began
     answers = walk.page.evaluate("() => window.seen.size")
+    # A drag that rests is answered twice: at last by the finished solve, so that nothing jumps when it is let go.
+    walk.page.wait_for_function("() => window.answers.at(-1) === window.answers.at(-2)")
+    resting = walk.motion("result")[1]
     walk.page.mouse.up()
     walk.until("state.value.document.recipe.constraint.length === 1")
     walk.settle()
+    assert np.linalg.norm(walk.motion("result")[1] - resting, axis=-1).max() < 0.02
     with capsys.disabled():
         print(f"\nlive: {answers} answers in {lasted:.1f} s of dragging, {answers / lasted:.1f} a second")
     assert answers >= 3

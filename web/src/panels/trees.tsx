@@ -1,13 +1,14 @@
 /** Two trees of bones side by side, with a line for each pair. */
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { short } from "../names";
 import type { Body } from "../protocol";
 import { bonesOf, pairText, pairWith, sureness, type Side, type SurePair } from "./pairing";
 
 /** Pixels: a row, as the style sheet has it, and the strip that lines are drawn in. */
 const ROW = 24;
-const STRIP = 46;
-const INDENT = 7;
+const STRIP = 40;
+const INDENT = 6;
 const DEEPEST = 9;
 
 export interface TreesProps {
@@ -40,14 +41,15 @@ export function Trees(props: TreesProps) {
     const [top, height] = [first * ROW, box.current.clientHeight];
     if (top < box.current.scrollTop || top > box.current.scrollTop + height - ROW) box.current.scrollTop = top - height / 2;
   }, [props.at]);
+  const columns = `minmax(0, ${lettersOf(source)}fr) ${STRIP}px minmax(0, ${lettersOf(target)}fr)`;
   return (
     <div class="trees-box">
-      <div class="trees-heads" aria-hidden="true">
+      <div class="trees-heads" aria-hidden="true" style={{ gridTemplateColumns: columns }}>
         <span title={props.source?.label}>{props.source?.label ?? "source"}</span>
         <span />
         <span title={props.target?.label}>{props.target?.label ?? "target"}</span>
       </div>
-      <div class="trees" ref={box}>
+      <div class="trees" ref={box} style={{ gridTemplateColumns: columns }}>
         <Tree {...props} side="source" rows={source} />
         <Lines {...props} left={source} right={target} />
         <Tree {...props} side="target" rows={target} />
@@ -59,6 +61,12 @@ export function Trees(props: TreesProps) {
 interface Row {
   name: string;
   depth: number;
+}
+
+/** The letters that most rows of a tree need: the one with the longer names gets more of the panel. */
+function lettersOf(rows: Row[]): number {
+  const letters = rows.map(({ name, depth }) => short(name).length + Math.min(depth, DEEPEST)).sort((a, b) => a - b);
+  return Math.max(12, letters[Math.floor(0.8 * letters.length)] ?? 0);
 }
 
 /** The bones of a body from the root to the leaves; of siblings, those first in whose branch the least key is. */
@@ -135,7 +143,7 @@ function Tree(props: TreesProps & { side: Side; rows: Row[] }) {
             onKeyDown={(event) => press(event, index)}
           >
             <span class="bone-name" style={{ paddingLeft: `${Math.min(depth, DEEPEST) * INDENT}px` }}>
-              {name}
+              {short(name)}
             </span>
             <span class="unseen">{pair < 0 ? ", in no pair" : ", pair "}</span>
             <span class="bone-pair">{pair < 0 ? "–" : pair + 1}</span>

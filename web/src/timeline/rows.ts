@@ -1,6 +1,6 @@
 /** The lines of the timeline: entries of the document, with what the last solve says of them. */
 
-import { shortened, commonPrefix } from "../names";
+import { affixesOf, shortened } from "../names";
 import type { Body, Change, Constraint, Contact, Json, Path, Recipe, Result, State, Track, Vector } from "../protocol";
 
 export interface Entry {
@@ -127,11 +127,10 @@ function placeOn(body: Body, name: string): { joint: string; offset: Vector } | 
 }
 
 function pointRow(body: Body, paint: Paint, recipe: Recipe): Row {
-  const prefix = commonPrefix(body.joints.map((joint) => joint.name));
   const limb = limbOf(body, paint.joint);
   return {
     key: keyOf(paint.actor, paint.point, recipe),
-    label: shortened(paint.point, [prefix].filter(Boolean)),
+    label: shortened(paint.point, [affixesOf(body)]),
     name: paint.actor ? `${paint.actor}: ${paint.point}` : paint.point,
     group: paint.actor ? `${paint.actor}: ${limb}` : limb,
     kind: "contact",
@@ -153,17 +152,17 @@ export function limbOf(body: Body, joint: string): string {
     at = body.joints[at].parent;
   }
   if (at < 0 || below === at) return "Body";
-  return shortened(body.joints[below].name, [commonPrefix(body.joints.map((each) => each.name))].filter(Boolean));
+  return shortened(body.joints[below].name, [affixesOf(body)]);
 }
 
 // ----------------------------------------------------------------------------------------------------- constraints
 
 function constraintRows(state: State, recipe: Recipe, result: Result | null): Row[] {
   const several = recipe.actor.length > 1;
-  const prefixes = state.bodies.map((body) => commonPrefix(body.joints.map((joint) => joint.name))).filter(Boolean);
+  const affixes = state.bodies.map(affixesOf);
   return recipe.constraint.map((constraint, number) => {
     const name = named(constraint, (point) => point);
-    const label = named(constraint, (point) => shortened(point, prefixes));
+    const label = named(constraint, (point) => shortened(point, affixes));
     const path = ["recipe", "constraint", number];
     const whose = several ? `${actorOf(constraint) ?? firstActor(recipe)}: ` : "";
     return {

@@ -559,7 +559,7 @@ class Spacetime(Solver):
         """Solve a band-limited level as often as needed: the solved bodies, the final working set, and (C,) zero for
         broken constraints, one for others."""
         weights = np.ones(len(problem.constraints))
-        broken, unfinished = broken_limits(problem), band_limits(problem, UNFINISHED_LEGS, UNFINISHED_RADIANS)
+        broken, unfinished = broken_limits(problem), unfinished_limits(problem)
         late = violation_limits(problem, 0.0, MAX_LATE_LIMIT_RADIANS)
         warm_start: LevelResult | None = None
         for _ in range(MAX_RETRIES):
@@ -722,6 +722,11 @@ def _slower_factors(body: Body, slower: dict[str, float]) -> Array:
 def broken_limits(problem: Problem) -> Array:
     """(C,) metres or radians: the violation beyond which each constraint is broken."""
     return band_limits(problem, BROKEN_LEGS, BROKEN_RADIANS)
+
+
+def unfinished_limits(problem: Problem) -> Array:
+    """(C,) metres or radians: the violation beyond which stiffer band-limited levels follow."""
+    return band_limits(problem, UNFINISHED_LEGS, UNFINISHED_RADIANS)
 
 
 def violation_limits(problem: Problem, legs: float, radians: float) -> Array:
