@@ -10,7 +10,7 @@ import numpy as np
 from understudy.analogy.posture import have_posture, posture_deviations
 from understudy.analogy.stepping import FootPair, Stepping, foot_heights, hip_height, limb_top
 from understudy.analogy.study import find_course
-from understudy.base.quaternion import Array
+from understudy.base.quaternion import Array, conjugate, multiply, rotate
 from understudy.base.records import record
 from understudy.constraints.base import ConstraintInput
 from understudy.constraints.joint_range import JointRange
@@ -349,15 +349,29 @@ def _path_ratio(motion: Motion, feet: Sequence[Sequence[Point]], contacts: Seque
 
 
 def _way(motion: Motion, pose: Pose, point: Point, contacts: Sequence[Contact]) -> tuple[float, float]:
-    """Metres that a point goes from plant to plant, and that the root goes in that time."""
+    """Metres that a point takes the body from plant to plant, and that the root goes in that time.
+
+    Where the body turns, a foot beside it goes farther than the body or less far, and where it turns on the spot not
+    for its way: what turning alone makes of a step is left out.
+    """
     plants = [c for c in contacts if c.point.name == point.name and c.on == "floor"]
     if len(plants) < 2:
         return 0.0, 0.0
     frames = [int(np.mean(c.frames(motion.fps, motion.num_frames))) for c in plants]
+    feet, roots = pose.points([point])[frames, 0], motion.root[frames]
+    turned = heading_turns(motion)[frames]
+    beside = rotate(conjugate(turned), feet - roots).mean(axis=0)
     # The sway of single frames is not part of the path.
-    ways = (pose.points([point])[frames, 0], motion.root[frames])
+    ways = (feet - rotate(turned, np.broadcast_to(beside, feet.shape)), roots)
     steps, path = (float(np.linalg.norm(np.diff(way[:, [0, 2]], axis=0), axis=-1).sum()) for way in ways)
     return steps, path
+
+
+def heading_turns(motion: Motion) -> Array:
+    """(F, 4) the rotation of the root about the vertical, since the first frame."""
+    turns = multiply(motion.rotations[:, 0], conjugate(motion.rotations[:1, 0]))
+    upright = turns * [1.0, 0.0, 1.0, 0.0]
+    return np.asarray(upright / np.maximum(np.linalg.norm(upright, axis=-1, keepdims=True), 1e-12))
 
 
 def _stance_likeness(
