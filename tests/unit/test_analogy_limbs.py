@@ -8,21 +8,23 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.analogy.finish import keep_above_floor, keep_below_hips, keep_poses
+from understudy.analogy.finish import keep_above_floor, keep_below_hips, keep_poses, without_looser_floors
 from understudy.analogy.limbs import limb_goals, on_limbs, pair_limbs
 from understudy.analogy.make import analogy
 from understudy.analogy.matching import MAX_SCALE, bound_scales, match
 from understudy.analogy.preparation import Settings, find_jumps, flipping_ends
-from understudy.analogy.quality import Quality, lift, lift_ratio, parts_above_floor, wanted_lift
+from understudy.analogy.quality import Quality, lift, lift_ratio, parts_above_floor, steps_and_path, wanted_lift
 from understudy.analogy.stepping import FootPair, feet_of, limb_top
 from understudy.analogy.study import Study, make_study, spread_markers
 from understudy.base.quaternion import conjugate, from_axis_angle, multiply, unrotate
+from understudy.constraints.base import PointRef
+from understudy.constraints.region import Region
 from understudy.correspondence.detached import change_parents, find_detached_feet
-from understudy.figure.contacts import contact_points
+from understudy.figure.contacts import Contact, contact_points
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import leg_length
-from understudy.figure.motion import Motion
-from understudy.figure.skeleton import Point
+from understudy.figure.motion import Motion, rest_motion
+from understudy.figure.skeleton import Point, Skeleton
 
 
 def sample(name: str) -> Motion:
@@ -195,6 +197,46 @@ def test_parts_that_would_be_in_the_floor_are_kept_above_it(walk: Study) -> None
     kept = {constraint.label for constraint in keep_above_floor(sunk, pairs, motion, 0.0)}
     assert "Hips not in the floor" in kept
     assert "Head not in the floor" not in kept
+
+
+def test_of_parts_that_one_joint_moves_the_lowest_are_kept_out_of_the_floor() -> None:
+    """Four tips on one joint: the highest of them all along needs no constraint of its own."""
+    tips = (Point(name=f"tip{i}", joint="Hips", offset=np.array([0.1 * i, 0.001 * i, 0.0])) for i in range(1, 6))
+    offsets = np.array([[0.0, 0.0, 0.0], [0.0, -0.2, 0.0]])
+    body = Skeleton(names=("Hips", "Leg"), parents=(-1, 0), offsets=offsets, name="table", ends=tuple(tips))
+    motion = rest_motion(body)[np.zeros(5, int)]
+    example = replace(motion, root=motion.root + np.array([0.0, 1.0, 0.0]))
+    foot = (body.point("Leg"),)
+    kept = keep_above_floor(motion, [FootPair(foot=foot, source=foot)], example, 0.0)
+    assert {constraint.label for constraint in kept} == {
+        f"{name} not in the floor" for name in ("Hips", "tip1", "tip2", "tip3")
+    }
+
+
+def test_a_floor_that_is_stricter_takes_the_place_of_the_plans(walk: Study) -> None:
+    """Each point that is kept out of the floor has one floor, and those that it is not about stay."""
+    strict = [Region(point=PointRef(point="Hips"), centre=np.zeros(3), name="Hips not in the floor")]
+    planned = [
+        Region(point=PointRef(point=name), centre=np.zeros(3), name=f"{name} above the floor")
+        for name in ("Hips", "Head")
+    ]
+    assert without_looser_floors([*planned, *strict], strict) == (planned[1], *strict)
+
+
+@pytest.mark.parametrize("degrees", [0.0, 90.0, 300.0])
+def test_steps_of_a_body_that_turns_are_as_long_as_its_way(degrees: float) -> None:
+    """A foot far beside a body that turns goes farther than the body, or hardly; that makes no path too short."""
+    motion = rest_motion(sample("spider_walk").skeleton)[np.zeros(61, int)]
+    turns = np.radians(degrees) * np.linspace(0.0, 1.0, 61)
+    rotations = motion.rotations.copy()
+    rotations[:, 0] = multiply(from_axis_angle(np.array([0.0, 1.0, 0.0]), turns), rotations[:, 0])
+    root = motion.root + np.linspace(0.0, 2.0, 61)[:, None] * [0.0, 0.0, 1.0]
+    turning = replace(motion, root=root, rotations=rotations)
+    (point,) = (p for p in contact_points(sample("spider_walk")) if p.name == "LeftLeg1Tip")
+    plants = [Contact(point=point, start=t, end=t, on="floor", place=np.zeros(3)) for t in (0.0, 0.5, 1.2, 2.0)]
+    steps, path = steps_and_path(turning, fk(turning), point, plants)
+    assert path == pytest.approx(2.0)
+    assert steps == pytest.approx(path)
 
 
 def test_a_foot_stays_below_its_hip_unless_the_source_lifts_it_above(walk: Study) -> None:

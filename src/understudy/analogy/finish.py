@@ -209,7 +209,7 @@ def _ever_lowest(skeleton: Skeleton, points: Sequence[Point], heights: Array) ->
 
 def without_looser_floors(planned: Sequence[Constraint], strict: Sequence[Region]) -> tuple[Constraint, ...]:
     """The constraints of a plan without its own floors, named after them, of points that are kept out of the floor."""
-    names = {f"{_name(region.point)} above the floor" for region in strict}
+    names = {f"{_name(ref)} above the floor" for region in strict for ref in region.point_refs()}
     return tuple(constraint for constraint in planned if constraint.name not in names)
 
 

@@ -341,14 +341,14 @@ def _path_ratio(motion: Motion, feet: Sequence[Sequence[Point]], contacts: Seque
     pose = fk(motion)
     ratios = []
     for foot in feet:
-        ways = [_way(motion, pose, point, contacts) for point in foot]
+        ways = [steps_and_path(motion, pose, point, contacts) for point in foot]
         steps, path = max(ways, default=(0.0, 0.0))
         if max(path, steps) > MIN_PATH_LEGS * leg:
             ratios.append(path / max(steps, 1e-6))
     return float(np.median(ratios)) if ratios else None
 
 
-def _way(motion: Motion, pose: Pose, point: Point, contacts: Sequence[Contact]) -> tuple[float, float]:
+def steps_and_path(motion: Motion, pose: Pose, point: Point, contacts: Sequence[Contact]) -> tuple[float, float]:
     """Metres that a point takes the body from plant to plant, and that the root goes in that time.
 
     Where the body turns, a foot beside it goes farther than the body or less far, and where it turns on the spot not
