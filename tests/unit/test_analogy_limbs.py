@@ -13,7 +13,15 @@ from understudy.analogy.limbs import limb_goals, on_limbs, pair_limbs
 from understudy.analogy.make import analogy
 from understudy.analogy.matching import MAX_SCALE, bound_scales, match
 from understudy.analogy.preparation import Settings, find_jumps, flipping_ends
-from understudy.analogy.quality import Quality, lift, lift_ratio, parts_above_floor, steps_and_path, wanted_lift
+from understudy.analogy.quality import (
+    Quality,
+    largest_jump,
+    lift,
+    lift_ratio,
+    parts_above_floor,
+    steps_and_path,
+    wanted_lift,
+)
 from understudy.analogy.stepping import FootPair, feet_of, limb_top
 from understudy.analogy.study import Study, make_study, spread_markers
 from understudy.base.quaternion import conjugate, from_axis_angle, multiply, unrotate
@@ -115,6 +123,7 @@ GOOD = Quality(lifts={"foot": 1.0}, above_hips=-0.5, crouch=0.0, path=1.0, stanc
         ({"above_hips": 0.2}, "above its hip"),
         ({"crouch": 0.3}, "lower than the source's"),
         ({"path": 2.5}, "times as long as its steps"),
+        ({"jump": 0.2}, "jumps by 0.20 legs from one frame to the next"),
         ({"stance": 0.6}, "60 % of the time"),
         ({"limits": 0.5}, "beyond its limits"),
         ({"raised": 0.12}, "to the ground than the source's"),
@@ -271,6 +280,16 @@ def test_joints_at_the_ends_of_limbs_that_flip_are_left_out(walk: Study) -> None
     flips = replace(walk.motion, rotations=rotations)
     assert set(find_jumps(flips)) == {"LeftFoot", "LeftUpLeg"}
     assert flipping_ends(flips) == ("LeftFoot",)
+
+
+@pytest.mark.parametrize("fps", [30.0, 120.0])
+def test_a_body_that_lands_does_not_jump_and_one_that_is_elsewhere_does(fps: float) -> None:
+    """Some captures begin with a pose that has nothing to do with what follows."""
+    squat = samples.motion("squat", fps=fps).motion
+    assert largest_jump(squat) == 0.0
+    root = squat.root.copy()
+    root[:10, 1] -= 0.5
+    assert 0.3 < largest_jump(replace(squat, root=root)) < 0.6
 
 
 def test_the_path_is_compared_with_the_sources() -> None:

@@ -62,6 +62,9 @@ MAX_POSTURE_RADIANS = np.radians(50.0)
 MAX_SUNK_LEGS = 0.06
 """A part that is this far below the floor looks wrong."""
 
+MAX_ACCELERATION_LEGS_PER_S2, MAX_JUMP_LEGS = 60.0, 0.05
+"""The largest acceleration of a body that lands, and a jump from one frame to the next, beyond it, that looks wrong."""
+
 MIN_CLEARANCE_LEGS = 0.05
 """A joint that is nearer to the floor in the example belongs to a foot, or is a helper of the rig."""
 
@@ -98,6 +101,8 @@ class Quality:
     """Radians by which arms, or half the angle by which the trunk, are held otherwise than A's; 0 unless human."""
     sunk: float = 0.0
     """Legs by which a part of B that is above the floor in its example is below it."""
+    jump: float = 0.0
+    """Legs by which the root of B jumps from one frame to the next, as where a capture begins with another pose."""
 
     @property
     def factors(self) -> dict[str, float]:
@@ -113,6 +118,7 @@ class Quality:
             "paired": self.paired**2,
             "posture": _falling(self.posture, 0.5 * MAX_POSTURE_RADIANS, MAX_POSTURE_RADIANS),
             "sunk": _falling(self.sunk, 0.5 * MAX_SUNK_LEGS, MAX_SUNK_LEGS),
+            "jump": _falling(self.jump, 0.0, MAX_JUMP_LEGS),
         }
 
     @property
@@ -145,6 +151,7 @@ class Quality:
             "paired": f"{100 * (1.0 - self.paired):.0f} % of the feet step with no foot of the source",
             "posture": f"trunk or arms are held {np.degrees(self.posture):.0f} degrees otherwise than the source's",
             "sunk": f"the body is {self.sunk:.2f} legs in the floor",
+            "jump": f"the body jumps by {self.jump:.2f} legs from one frame to the next",
         }
         return [phrases[name] for name, factor in self.factors.items() if factor < MIN_GOOD_FACTOR]
 
@@ -163,6 +170,7 @@ class Quality:
             "paired": self.paired,
             "posture": self.posture,
             "sunk": self.sunk,
+            "jump": self.jump,
         }
 
 
@@ -226,7 +234,14 @@ def measure_quality(
         paired=len(stepping.pairs) / stepping.num_feet if stepping.pairs and stepping.num_feet else 1.0,
         posture=_posture(motion, source, examples),
         sunk=_sunk(motion, stepping.pairs, examples[1], floor),
+        jump=largest_jump(motion),
     )
+
+
+def largest_jump(motion: Motion) -> float:
+    """Legs by which the root jumps between two frames, beyond what a body that lands does."""
+    steps = np.linalg.norm(np.diff(motion.root, n=2, axis=0), axis=-1) / leg_length(motion.skeleton)
+    return max(float(steps.max(initial=0.0)) - MAX_ACCELERATION_LEGS_PER_S2 / motion.fps**2, 0.0)
 
 
 def _posture(motion: Motion, source: Motion, examples: tuple[Motion | None, Motion | None]) -> float:
