@@ -175,7 +175,7 @@ class Solution:
         )
 
     def report(self) -> str:
-        """The result, the worst constraint of each kind and the conflicts, one per line."""
+        """The result, the worst constraint of each kind, the conflicts and the denser keys, one per line."""
         lines = [self.result]
         for kind in dict.fromkeys(outcome.constraint.kind for outcome in self.outcomes):
             outcomes = [outcome for outcome in self.outcomes if outcome.constraint.kind == kind]
