@@ -8,21 +8,31 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.analogy.finish import keep_above_floor, keep_below_hips, keep_poses
+from understudy.analogy.finish import keep_above_floor, keep_below_hips, keep_poses, without_looser_floors
 from understudy.analogy.limbs import limb_goals, on_limbs, pair_limbs
 from understudy.analogy.make import analogy
 from understudy.analogy.matching import MAX_SCALE, bound_scales, match
 from understudy.analogy.preparation import Settings, find_jumps, flipping_ends
-from understudy.analogy.quality import Quality, lift, lift_ratio, parts_above_floor, wanted_lift
+from understudy.analogy.quality import (
+    Quality,
+    largest_jump,
+    lift,
+    lift_ratio,
+    parts_above_floor,
+    steps_and_path,
+    wanted_lift,
+)
 from understudy.analogy.stepping import FootPair, feet_of, limb_top
 from understudy.analogy.study import Study, make_study, spread_markers
 from understudy.base.quaternion import conjugate, from_axis_angle, multiply, unrotate
+from understudy.constraints.base import PointRef
+from understudy.constraints.region import Region
 from understudy.correspondence.detached import change_parents, find_detached_feet
-from understudy.figure.contacts import contact_points
+from understudy.figure.contacts import Contact, contact_points
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import leg_length
-from understudy.figure.motion import Motion
-from understudy.figure.skeleton import Point
+from understudy.figure.motion import Motion, rest_motion
+from understudy.figure.skeleton import Point, Skeleton
 
 
 def sample(name: str) -> Motion:
@@ -113,6 +123,7 @@ GOOD = Quality(lifts={"foot": 1.0}, above_hips=-0.5, crouch=0.0, path=1.0, stanc
         ({"above_hips": 0.2}, "above its hip"),
         ({"crouch": 0.3}, "lower than the source's"),
         ({"path": 2.5}, "times as long as its steps"),
+        ({"jump": 0.2}, "jumps by 0.20 legs from one frame to the next"),
         ({"stance": 0.6}, "60 % of the time"),
         ({"limits": 0.5}, "beyond its limits"),
         ({"raised": 0.12}, "to the ground than the source's"),
@@ -197,6 +208,46 @@ def test_parts_that_would_be_in_the_floor_are_kept_above_it(walk: Study) -> None
     assert "Head not in the floor" not in kept
 
 
+def test_of_parts_that_one_joint_moves_the_lowest_are_kept_out_of_the_floor() -> None:
+    """Four tips on one joint: the highest of them all along needs no constraint of its own."""
+    tips = (Point(name=f"tip{i}", joint="Hips", offset=np.array([0.1 * i, 0.001 * i, 0.0])) for i in range(1, 6))
+    offsets = np.array([[0.0, 0.0, 0.0], [0.0, -0.2, 0.0]])
+    body = Skeleton(names=("Hips", "Leg"), parents=(-1, 0), offsets=offsets, name="table", ends=tuple(tips))
+    motion = rest_motion(body)[np.zeros(5, int)]
+    example = replace(motion, root=motion.root + np.array([0.0, 1.0, 0.0]))
+    foot = (body.point("Leg"),)
+    kept = keep_above_floor(motion, [FootPair(foot=foot, source=foot)], example, 0.0)
+    assert {constraint.label for constraint in kept} == {
+        f"{name} not in the floor" for name in ("Hips", "tip1", "tip2", "tip3")
+    }
+
+
+def test_a_floor_that_is_stricter_takes_the_place_of_the_plans(walk: Study) -> None:
+    """Each point that is kept out of the floor has one floor, and those that it is not about stay."""
+    strict = [Region(point=PointRef(point="Hips"), centre=np.zeros(3), name="Hips not in the floor")]
+    planned = [
+        Region(point=PointRef(point=name), centre=np.zeros(3), name=f"{name} above the floor")
+        for name in ("Hips", "Head")
+    ]
+    assert without_looser_floors([*planned, *strict], strict) == (planned[1], *strict)
+
+
+@pytest.mark.parametrize("degrees", [0.0, 90.0, 300.0])
+def test_steps_of_a_body_that_turns_are_as_long_as_its_way(degrees: float) -> None:
+    """A foot far beside a body that turns goes farther than the body, or hardly; that makes no path too short."""
+    motion = rest_motion(sample("spider_walk").skeleton)[np.zeros(61, int)]
+    turns = np.radians(degrees) * np.linspace(0.0, 1.0, 61)
+    rotations = motion.rotations.copy()
+    rotations[:, 0] = multiply(from_axis_angle(np.array([0.0, 1.0, 0.0]), turns), rotations[:, 0])
+    root = motion.root + np.linspace(0.0, 2.0, 61)[:, None] * [0.0, 0.0, 1.0]
+    turning = replace(motion, root=root, rotations=rotations)
+    (point,) = (p for p in contact_points(sample("spider_walk")) if p.name == "LeftLeg1Tip")
+    plants = [Contact(point=point, start=t, end=t, on="floor", place=np.zeros(3)) for t in (0.0, 0.5, 1.2, 2.0)]
+    steps, path = steps_and_path(turning, fk(turning), point, plants)
+    assert path == pytest.approx(2.0)
+    assert steps == pytest.approx(path)
+
+
 def test_a_foot_stays_below_its_hip_unless_the_source_lifts_it_above(walk: Study) -> None:
     motion, feet = walk.motion, feet_of(walk.motion.skeleton, contact_points(walk.motion))
     pairs = [FootPair(foot=tuple(foot), source=tuple(foot)) for foot in feet]
@@ -229,6 +280,16 @@ def test_joints_at_the_ends_of_limbs_that_flip_are_left_out(walk: Study) -> None
     flips = replace(walk.motion, rotations=rotations)
     assert set(find_jumps(flips)) == {"LeftFoot", "LeftUpLeg"}
     assert flipping_ends(flips) == ("LeftFoot",)
+
+
+@pytest.mark.parametrize("fps", [30.0, 120.0])
+def test_a_body_that_lands_does_not_jump_and_one_that_is_elsewhere_does(fps: float) -> None:
+    """Some captures begin with a pose that has nothing to do with what follows."""
+    squat = samples.motion("squat", fps=fps).motion
+    assert largest_jump(squat) == 0.0
+    root = squat.root.copy()
+    root[:10, 1] -= 0.5
+    assert 0.3 < largest_jump(replace(squat, root=root)) < 0.6
 
 
 def test_the_path_is_compared_with_the_sources() -> None:

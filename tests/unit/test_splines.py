@@ -99,6 +99,14 @@ def test_uniform_spacing_is_at_most_what_was_asked() -> None:
     assert Knots.uniform(0.0, 0.1).times[-1] > 0.0, "one frame has a curve too"
 
 
+def test_knots_are_denser_within_spans_only() -> None:
+    knots = Knots.uniform(2.0, 0.4).denser([(0.5, 0.9), (1.9, 3.0)], 0.2)
+    np.testing.assert_allclose(knots.times, [0.0, 0.4, 0.6, 0.8, 1.0, 1.2, 1.6, 1.8, 2.0])
+    np.testing.assert_array_equal(
+        Knots.uniform(2.0, 0.4).denser([(0.5, 0.9)], 0.4).times, Knots.uniform(2.0, 0.4).times
+    )
+
+
 def test_a_time_outside_is_the_nearest_end(knots: Knots, rng: np.random.Generator) -> None:
     keys = rng.normal(size=(knots.num_keys, 1))
     first, last = knots.times[0], knots.times[-1]

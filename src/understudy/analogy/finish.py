@@ -27,7 +27,7 @@ from understudy.figure.contacts import Contact, held_frames
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion
-from understudy.figure.skeleton import Point
+from understudy.figure.skeleton import Point, Skeleton
 from understudy.solve.solvers.base import Outcome, Solution
 
 HEIGHT_TOLERANCE_LEGS = 0.03
@@ -47,6 +47,9 @@ MIN_SHARE_OF_LIFT = 0.5
 
 HIP_MARGIN_LEGS = 0.02
 """How far a foot may be above its hip."""
+
+MAX_LOWEST = 3
+"""Of the parts that one joint moves, so many of the lowest at each time are kept out of the floor."""
 
 MAX_NEAR_FLOOR_LEGS = 0.1
 """A part of the body that is higher above the floor needs no constraint to stay there."""
@@ -176,14 +179,38 @@ def keep_above_floor(motion: Motion, pairs: Sequence[FootPair], example: Motion 
     if example is None or not pairs:
         return []
     parts = parts_above_floor(example, pairs)
-    lowest = fk(motion).points(parts)[..., 1].min(axis=0) - floor
-    near = MAX_NEAR_FLOOR_LEGS * leg_length(motion.skeleton)
+    heights = fk(motion).points(parts)[..., 1] - floor
+    near = heights.min(axis=0) < MAX_NEAR_FLOOR_LEGS * leg_length(motion.skeleton)
+    near &= _ever_lowest(motion.skeleton, parts, heights)
     centre = np.array([0.0, floor, 0.0])
     return [
-        Region(point=PointRef(point=part), centre=centre, name=f"{part.name} not in the floor")
-        for part, height in zip(parts, lowest, strict=True)
-        if height < near
+        Region(point=PointRef(point=parts[i]), centre=centre, name=f"{parts[i].name} not in the floor")
+        for i in np.flatnonzero(near).tolist()
     ]
+
+
+def _ever_lowest(skeleton: Skeleton, points: Sequence[Point], heights: Array) -> np.ndarray:
+    """(P,) whether points, with heights (F, P), are at some time among the lowest of those that one joint moves.
+
+    Points that one joint moves are rigid with each other: the lowest keep all out of the floor. The many joints of a
+    body that hangs low would make a solve of minutes.
+    """
+    joints = [skeleton.joint(point.joint) for point in points]
+    movers = np.array(
+        [j if point.offset.any() else skeleton.parents[j] for j, point in zip(joints, points, strict=True)]
+    )
+    lowest = np.zeros(len(points), bool)
+    for mover in set(movers.tolist()):
+        rigid = np.flatnonzero(movers == mover)
+        ranks = np.argsort(np.argsort(heights[:, rigid], axis=1, kind="stable"), axis=1, kind="stable")
+        lowest[rigid] = (ranks < MAX_LOWEST).any(axis=0)
+    return lowest
+
+
+def without_looser_floors(planned: Sequence[Constraint], strict: Sequence[Region]) -> tuple[Constraint, ...]:
+    """The constraints of a plan without its own floors, named after them, of points that are kept out of the floor."""
+    names = {f"{_name(ref)} above the floor" for region in strict for ref in region.point_refs()}
+    return tuple(constraint for constraint in planned if constraint.name not in names)
 
 
 def _follow_height(

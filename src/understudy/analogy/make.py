@@ -20,6 +20,7 @@ from understudy.analogy.finish import (
     keep_poses,
     unmet_feet,
     without_feet,
+    without_looser_floors,
     worst_contact,
 )
 from understudy.analogy.matching import MarkerPair
@@ -33,6 +34,7 @@ from understudy.base.errors import refuse_unknown_keywords
 from understudy.base.quaternion import Array, continuous
 from understudy.base.records import record
 from understudy.constraints.base import Constraint
+from understudy.constraints.region import Region
 from understudy.correspondence.detached import attach, change_parents, find_detached_feet
 from understudy.figure.contacts import Contact, Floor, contact_points, detect_contacts, find_floor
 from understudy.figure.measures import leg_length
@@ -330,22 +332,22 @@ def _plant_feet(inputs: Preparation, draft: _Draft, poses: Sequence[PoseAt]) -> 
     examples = (inputs.a_example, None if inputs.b is None else inputs.b.motion)
     posed: list[Constraint] = [] if timed.warped else keep_poses(poses, stepping.motion, draft.level)
     heights: list[Constraint] = []
+    floors: list[Region] = []
     motion = stepping.motion
     if not poses and inputs.mean is None and inputs.settings.mean_weight > 0.0:
         motion, heights = correct_heights(
             stepping, timed.source, timed.contacts, examples=examples, rises=inputs.rises, floor=timed.floor
         )
-        posed += keep_above_floor(motion, stepping.pairs, examples[1], timed.floor)
-        posed += keep_below_hips(motion, stepping.pairs, timed.source)
+        floors = keep_above_floor(motion, stepping.pairs, examples[1], timed.floor)
+        posed += [*floors, *keep_below_hips(motion, stepping.pairs, timed.source)]
     assignment = Assignment(motion=motion, target=motion.skeleton)
     # Limits are those of B's example: a limit that B's new motion exceeds is not widened.
     options = Options(limits=False)
 
     def solve(wishes: Sequence[Constraint]) -> Solution:
         constraints = [*wishes, *posed, *inputs.limits]
-        return plan(
-            [assignment], contacts=stepping.contacts, constraints=constraints, options=options, floor=floor
-        ).solve()
+        planned = plan([assignment], contacts=stepping.contacts, constraints=constraints, options=options, floor=floor)
+        return replace(planned, constraints=without_looser_floors(planned.constraints, floors)).solve()
 
     solution = solve(heights)
     feet = unmet_feet(solution, stepping)

@@ -10,7 +10,7 @@ import numpy as np
 from understudy.analogy.posture import have_posture, posture_deviations
 from understudy.analogy.stepping import FootPair, Stepping, foot_heights, hip_height, limb_top
 from understudy.analogy.study import find_course
-from understudy.base.quaternion import Array
+from understudy.base.quaternion import Array, conjugate, multiply, rotate
 from understudy.base.records import record
 from understudy.constraints.base import ConstraintInput
 from understudy.constraints.joint_range import JointRange
@@ -62,6 +62,9 @@ MAX_POSTURE_RADIANS = np.radians(50.0)
 MAX_SUNK_LEGS = 0.06
 """A part that is this far below the floor looks wrong."""
 
+MAX_ACCELERATION_LEGS_PER_S2, MAX_JUMP_LEGS = 60.0, 0.05
+"""The largest acceleration of a body that lands, and a jump from one frame to the next, beyond it, that looks wrong."""
+
 MIN_CLEARANCE_LEGS = 0.05
 """A joint that is nearer to the floor in the example belongs to a foot, or is a helper of the rig."""
 
@@ -98,6 +101,8 @@ class Quality:
     """Radians by which arms, or half the angle by which the trunk, are held otherwise than A's; 0 unless human."""
     sunk: float = 0.0
     """Legs by which a part of B that is above the floor in its example is below it."""
+    jump: float = 0.0
+    """Legs by which the root of B jumps from one frame to the next, as where a capture begins with another pose."""
 
     @property
     def factors(self) -> dict[str, float]:
@@ -113,6 +118,7 @@ class Quality:
             "paired": self.paired**2,
             "posture": _falling(self.posture, 0.5 * MAX_POSTURE_RADIANS, MAX_POSTURE_RADIANS),
             "sunk": _falling(self.sunk, 0.5 * MAX_SUNK_LEGS, MAX_SUNK_LEGS),
+            "jump": _falling(self.jump, 0.0, MAX_JUMP_LEGS),
         }
 
     @property
@@ -145,6 +151,7 @@ class Quality:
             "paired": f"{100 * (1.0 - self.paired):.0f} % of the feet step with no foot of the source",
             "posture": f"trunk or arms are held {np.degrees(self.posture):.0f} degrees otherwise than the source's",
             "sunk": f"the body is {self.sunk:.2f} legs in the floor",
+            "jump": f"the body jumps by {self.jump:.2f} legs from one frame to the next",
         }
         return [phrases[name] for name, factor in self.factors.items() if factor < MIN_GOOD_FACTOR]
 
@@ -163,6 +170,7 @@ class Quality:
             "paired": self.paired,
             "posture": self.posture,
             "sunk": self.sunk,
+            "jump": self.jump,
         }
 
 
@@ -226,7 +234,14 @@ def measure_quality(
         paired=len(stepping.pairs) / stepping.num_feet if stepping.pairs and stepping.num_feet else 1.0,
         posture=_posture(motion, source, examples),
         sunk=_sunk(motion, stepping.pairs, examples[1], floor),
+        jump=largest_jump(motion),
     )
+
+
+def largest_jump(motion: Motion) -> float:
+    """Legs by which the root jumps between two frames, beyond what a body that lands does."""
+    steps = np.linalg.norm(np.diff(motion.root, n=2, axis=0), axis=-1) / leg_length(motion.skeleton)
+    return max(float(steps.max(initial=0.0)) - MAX_ACCELERATION_LEGS_PER_S2 / motion.fps**2, 0.0)
 
 
 def _posture(motion: Motion, source: Motion, examples: tuple[Motion | None, Motion | None]) -> float:
@@ -341,23 +356,37 @@ def _path_ratio(motion: Motion, feet: Sequence[Sequence[Point]], contacts: Seque
     pose = fk(motion)
     ratios = []
     for foot in feet:
-        ways = [_way(motion, pose, point, contacts) for point in foot]
+        ways = [steps_and_path(motion, pose, point, contacts) for point in foot]
         steps, path = max(ways, default=(0.0, 0.0))
         if max(path, steps) > MIN_PATH_LEGS * leg:
             ratios.append(path / max(steps, 1e-6))
     return float(np.median(ratios)) if ratios else None
 
 
-def _way(motion: Motion, pose: Pose, point: Point, contacts: Sequence[Contact]) -> tuple[float, float]:
-    """Metres that a point goes from plant to plant, and that the root goes in that time."""
+def steps_and_path(motion: Motion, pose: Pose, point: Point, contacts: Sequence[Contact]) -> tuple[float, float]:
+    """Metres that a point takes the body from plant to plant, and that the root goes in that time.
+
+    Where the body turns, a foot beside it goes farther than the body or less far, and where it turns on the spot not
+    for its way: what turning alone makes of a step is left out.
+    """
     plants = [c for c in contacts if c.point.name == point.name and c.on == "floor"]
     if len(plants) < 2:
         return 0.0, 0.0
     frames = [int(np.mean(c.frames(motion.fps, motion.num_frames))) for c in plants]
+    feet, roots = pose.points([point])[frames, 0], motion.root[frames]
+    turned = heading_turns(motion)[frames]
+    beside = rotate(conjugate(turned), feet - roots).mean(axis=0)
     # The sway of single frames is not part of the path.
-    ways = (pose.points([point])[frames, 0], motion.root[frames])
+    ways = (feet - rotate(turned, np.broadcast_to(beside, feet.shape)), roots)
     steps, path = (float(np.linalg.norm(np.diff(way[:, [0, 2]], axis=0), axis=-1).sum()) for way in ways)
     return steps, path
+
+
+def heading_turns(motion: Motion) -> Array:
+    """(F, 4) the rotation of the root about the vertical, since the first frame."""
+    turns = multiply(motion.rotations[:, 0], conjugate(motion.rotations[:1, 0]))
+    upright = turns * [1.0, 0.0, 1.0, 0.0]
+    return np.asarray(upright / np.maximum(np.linalg.norm(upright, axis=-1, keepdims=True), 1e-12))
 
 
 def _stance_likeness(

@@ -6,6 +6,9 @@ There are keys beyond both ends of the motion too, so that its ends are as free 
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -105,6 +108,20 @@ class Knots:
             raise OptionError(f"Expected a key spacing above zero seconds, got {spacing}")
         pieces = max(int(np.ceil(duration / spacing - 1e-9)), 1)
         return Knots(times=np.linspace(0.0, max(duration, 1e-6), pieces + 1))
+
+    def denser(self, spans: Sequence[tuple[float, float]], spacing: float) -> Knots:
+        """Knots with every piece that a span overlaps cut into equal parts of at most `spacing` seconds.
+
+        Args:
+            spans: First and last seconds of each.
+            spacing: Seconds.
+        """
+        parts = []
+        for start, end in itertools.pairwise(self.times.tolist()):
+            overlaps = any(start < last and end > first for first, last in spans)
+            count = max(int(np.ceil((end - start) / spacing - 1e-9)), 1) if overlaps else 1
+            parts.append(np.linspace(start, end, count, endpoint=False))
+        return Knots(times=np.concatenate([*parts, self.times[-1:]]))
 
     @property
     def num_keys(self) -> int:

@@ -54,6 +54,7 @@ def measure(
         "constraints": len(solution.outcomes),
         "unmet": [_outcome_data(outcome) for outcome in solution.unmet],
         "conflicts": list(solution.conflicts),
+        "keys": solution.keys,
         **{key: _group_data(outcomes) for key, outcomes in groups.items()},
         "verdict": str(worst(report.verdict for report in reports)),
         "conclusion": "; ".join(_conclusions(prepared, reports, moving)),
@@ -228,7 +229,8 @@ def advice(data: dict[str, Any], plants: str) -> list[str]:
         )
     sentences += data["conflicts"][:MAX_LISTED_CONFLICTS]
     unlisted = len(data["conflicts"]) - MAX_LISTED_CONFLICTS
-    return [*sentences, f"and {unlisted} more conflicts (--report tells all)"] if unlisted > 0 else sentences
+    sentences += [f"and {unlisted} more conflicts (--report tells all)"] if unlisted > 0 else []
+    return [*sentences, data["keys"]] if data["conflicts"] and data.get("keys") else sentences
 
 
 def _remedy(fault: str) -> str:

@@ -145,6 +145,8 @@ class Solution:
     seconds: float
     conflicts: tuple[str, ...] = field(default=())
     """A sentence for each unmet constraint that names the constraints it conflicts with."""
+    keys: str = ""
+    """A sentence on the denser keys that were tried around constraints; empty if even keys meet all."""
 
     def __repr__(self) -> str:
         return f"<Solution by {self.solver}: {self.result}>"
@@ -173,14 +175,14 @@ class Solution:
         )
 
     def report(self) -> str:
-        """The result, the worst constraint of each kind and the conflicts, one per line."""
+        """The result, the worst constraint of each kind, the conflicts and the denser keys, one per line."""
         lines = [self.result]
         for kind in dict.fromkeys(outcome.constraint.kind for outcome in self.outcomes):
             outcomes = [outcome for outcome in self.outcomes if outcome.constraint.kind == kind]
             worst = max(outcomes, key=lambda o: o.worst / o.constraint.tolerance)
             where = f"at {worst.time:.2f} s in `{worst.constraint.label}`"
             lines.append(f"  {kind}: {len(outcomes)}, worst {worst.worst:.2g} {worst.constraint.unit} {where}")
-        return "\n".join([*lines, *(f"  {conflict}" for conflict in self.conflicts)])
+        return "\n".join([*lines, *(f"  {remark}" for remark in (*self.conflicts, self.keys) if remark)])
 
 
 @record(eq=True)
@@ -244,8 +246,10 @@ def make_solution(
     steps: int,
     seconds: float,
     evaluation: Evaluation | None = None,
+    keys: str = "",
 ) -> Solution:
-    """The solution for solved bodies; every constraint is measured at every frame unless an evaluation is given."""
+    """The solution for solved bodies; every constraint is measured at every frame unless an evaluation is given.
+    `keys` says which denser keys were tried."""
     if evaluation is None:
         evaluation = ProblemAtFrames(problem=problem, bodies=bodies, frames=np.arange(len(problem.times))).measure()
     outcomes, unmet = [], []
@@ -273,4 +277,5 @@ def make_solution(
         steps=steps,
         seconds=seconds,
         conflicts=find_conflicts(evaluation, [(number, worst) for _, number, worst in sorted(unmet)]),
+        keys=keys,
     )

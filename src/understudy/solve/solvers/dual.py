@@ -373,6 +373,21 @@ KEY_RESPONSE_ENTRIES = 20.0
 """The cost of the response of one key to a force, in units of the cost of factoring one entry."""
 
 
+MIN_COMPACT_ENTRIES, MIN_COMPACT_SHARE = 500_000, 0.4
+"""Excluded residuals are left out of a matrix with more entries than this if they are a larger share of all."""
+
+
+def _compact(band: Array, kept: np.ndarray) -> Array:
+    """The band (n, w) of some rows and columns (n,), rising, of a symmetric matrix with a band (A, width)."""
+    count = len(kept)
+    last = np.searchsorted(kept, kept + band.shape[1])
+    out = np.zeros((count, max(int((last - np.arange(count)).max(initial=1)), 1)))
+    for offset in range(out.shape[1]):
+        rows = np.flatnonzero(last[: count - offset] > np.arange(count - offset) + offset)
+        out[rows, offset] = band[kept[rows], kept[rows + offset] - kept[rows]]
+    return out
+
+
 @dataclass(eq=False, kw_only=True)
 class FactoredMatrix:
     """The Cholesky factor of the matrix of the forces, for one damping and with some residuals excluded."""
@@ -381,7 +396,9 @@ class FactoredMatrix:
     excluded: np.ndarray
     """(A,) the residuals that are excluded."""
     factor: Array
-    """(width, A) the Cholesky factor."""
+    """(width, n) the Cholesky factor."""
+    kept: np.ndarray
+    """(n,) the residuals that the factor is of: all, or those that were not excluded when it was made."""
     min_response: float
     """The response to a residual counts as zero below this share of the response at its own row."""
     responses: dict[int, tuple[slice, Array]] = field(default_factory=dict)
@@ -397,19 +414,24 @@ class FactoredMatrix:
         """
         scaled = np.divide(band, 1.0 + damping, out=pattern.workspace.array("factor", *band.shape))
         matrix = pattern.add_compliance(scaled, compliance)
-        if excluded.any():
+        kept = np.arange(len(excluded))
+        if matrix.size > MIN_COMPACT_ENTRIES and np.count_nonzero(excluded) > MIN_COMPACT_SHARE * len(excluded):
+            # A body that lies on the floor has thousands of residuals, most of them excluded.
+            kept = np.flatnonzero(~excluded)
+            matrix = _compact(matrix, kept)
+        elif excluded.any():
             matrix = pattern.zero_rows(matrix, excluded)
             matrix[excluded, 0] = 1.0
         # The stiffer the residuals are, the more slowly a response fades.
         factor, min_response = cholesky_factor(matrix), float(compliance.min(initial=1.0))
-        return FactoredMatrix(damping=damping, excluded=excluded, factor=factor, min_response=min_response)
+        return FactoredMatrix(damping=damping, excluded=excluded, factor=factor, kept=kept, min_response=min_response)
 
     def exclude(self, excluded: np.ndarray) -> bool:
         """Exclude residuals (A,) if that is cheaper than a new factorisation; whether it was done."""
         if np.any(self.excluded & ~excluded):
             return False
-        added = np.flatnonzero(excluded & ~self.excluded).tolist()
-        factorisation_cost = (len(self.factor) + ROW_SETUP_ENTRIES) * len(excluded)
+        added = np.searchsorted(self.kept, np.flatnonzero(excluded & ~self.excluded)).tolist()
+        factorisation_cost = (len(self.factor) + ROW_SETUP_ENTRIES) * len(self.kept)
         for number, row in enumerate(added):
             span, response = self._response(row)
             # The first response predicts the cost of all.
@@ -436,7 +458,8 @@ class FactoredMatrix:
     def forces(self, residuals: Array) -> Array:
         """(A,) the forces that satisfy residuals (A,); zero for excluded ones."""
         if self.last_solve is None or self.last_solve[0] is not residuals:
-            self.last_solve = residuals, solve_factored(self.factor, np.where(self.excluded, 0.0, residuals))
+            wanted = np.where(self.excluded, 0.0, residuals)[self.kept]
+            self.last_solve = residuals, solve_factored(self.factor, wanted)
         forces = self.last_solve[1].copy()
         for group in self._independent_groups():
             # The residuals of excluded rows are changed such that the forces on these rows become zero.
@@ -450,7 +473,9 @@ class FactoredMatrix:
                 span, response = self.responses[row]
                 forces[span] -= change * response
             forces[rows] = 0.0
-        return forces
+        out = np.zeros(len(residuals))
+        out[self.kept] = forces
+        return out
 
     def _independent_groups(self) -> list[list[int]]:
         """The residuals excluded after the factorisation, in groups whose responses do not overlap."""

@@ -63,6 +63,9 @@ LIMB_SPACING, LIMB_RATE_HZ = 2 / 30, 60.0
 MIN_DENSER_SPACING = 4 / 30
 """Seconds between keys of the whole body down to which constraints that limbs cannot reach make them denser."""
 
+DENSE_REACH_KEYS = 2.0
+"""Keys are denser from so many key spacings before an unmet constraint to so many after it: as far as a key acts."""
+
 MAX_BAND_STEPS, MIN_BAND_GAIN = 12, 0.15
 """The largest number of steps of the band-limited level, and the relative gain below which a step is its last."""
 
@@ -88,6 +91,24 @@ class Level:
     """Whether only limbs move."""
     smoothing: float = 0.0
     """Seconds over which a change spreads to its neighbours: second differences of keys cost as much as the keys."""
+    dense_spacing: float = 0.0
+    """Seconds between keys within `dense_spans`, smaller than elsewhere."""
+    dense_spans: tuple[tuple[float, float], ...] = ()
+    """First and last seconds of the spans with denser keys."""
+
+    @property
+    def keys(self) -> str:
+        """Where its keys are, in words."""
+        words = f"every {1000 * self.spacing:.0f} ms" if self.spacing else "at every frame"
+        if not self.dense_spans:
+            return words
+        spans = [f"{max(first, 0.0):.2f} to {last:.2f} s" for first, last in self.dense_spans]
+        return f"{words}, and every {1000 * self.dense_spacing:.0f} ms from {_listed(spans)}"
+
+
+def _listed(words: Sequence[str]) -> str:
+    """Words as a list, the last after `and`."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def levels(spacing: float = 4 / 30, fps: float = 120.0) -> tuple[Level, ...]:
@@ -315,6 +336,46 @@ class Attempt:
 
 
 @record
+class Trial:
+    """Levels to solve, and remedies for what limbs then cannot meet."""
+
+    solver: Spacetime
+    state: State
+    passes: tuple[Level, ...]
+    remedies: tuple[tuple[Level, ...], ...] = ()
+    goes_on: bool = False
+    """Whether it goes on from the best result so far; else it starts anew and must be worth its result."""
+    keeps_met: bool = False
+    """Whether its result is taken only if it meets all that the best result so far meets."""
+
+    @property
+    def denser(self) -> str:
+        """In words, the keys of the whole body that are denser around unmet constraints; empty if none are."""
+        return self.passes[0].keys if self.passes[0].dense_spans else ""
+
+
+@dataclass(eq=False, kw_only=True)
+class Search:
+    """What was tried to meet the constraints, and the best result."""
+
+    best: Attempt
+    budget: Budget
+    taken: Trial | None = None
+    """The trial of the best result."""
+    tried: list[Trial] = field(default_factory=list)
+
+    def remark(self) -> str:
+        """A sentence on denser keys around constraints that even keys leave unmet; empty if none were needed."""
+        if self.taken is not None and self.taken.denser:
+            meet = (
+                "and some constraints are still unmet" if self.best.unmet else "where even keys leave constraints unmet"
+            )
+            return f"Keys of the whole body are {self.taken.denser}, {meet}."
+        denser = [trial.denser for trial in self.tried if trial.denser]
+        return f"Denser keys of the whole body were tried and meet no more: {'; '.join(denser)}." if denser else ""
+
+
+@record
 class LevelResult:
     """The result of a level."""
 
@@ -359,53 +420,85 @@ class Spacetime(Solver):
     """Seconds after which no further attempt is made to meet constraints."""
 
     def move(self, problem: Problem, watch: ProgressCallback) -> tuple[tuple[Body, ...], int]:
-        bodies, steps, _ = self._run(problem, watch)
-        return bodies, steps
+        search = self._run(problem, watch)
+        return search.best.bodies, search.budget.steps
 
     def solve(self, problem: Problem, watch: ProgressCallback | None = None) -> Solution:
         start = time.perf_counter()
-        bodies, steps, evaluation = self._run(problem, watch or (lambda _text, _share: None))
-        seconds = time.perf_counter() - start
-        return make_solution(problem, bodies, solver=self.name, steps=steps, seconds=seconds, evaluation=evaluation)
+        search = self._run(problem, watch or (lambda _text, _share: None))
+        return make_solution(
+            problem,
+            search.best.bodies,
+            solver=self.name,
+            steps=search.budget.steps,
+            seconds=time.perf_counter() - start,
+            evaluation=search.best.evaluation,
+            keys=search.remark(),
+        )
 
-    def _run(self, problem: Problem, watch: ProgressCallback) -> tuple[tuple[Body, ...], int, Evaluation | None]:
-        """The solved bodies, the number of steps, and the evaluation of all constraints at every frame."""
+    def _run(self, problem: Problem, watch: ProgressCallback) -> Search:
+        """The search for the motion that meets most: one trial after the other, until every constraint is met."""
         retain_freed_memory()
+        budget = Budget(iterations=self.iterations, seconds=self.seconds)
+        search = Search(best=Attempt(bodies=problem.bodies), budget=budget)
         if not problem.constraints or len(problem.metric) == 0:
-            return problem.bodies, 0, None
+            return search
         problem = steadied(problem, self.hold, self.until)
-        bodies, budget = problem.bodies, Budget(iterations=self.iterations, seconds=self.seconds)
         passes = self.levels or levels(self.spacing, problem.actors[0].motion.fps)
         if not limb_coordinates(problem).any() or problem.times[-1] < 2.0 * min(passes[0].spacing, MIN_DENSER_SPACING):
             # A body without limbs, such as a can, is moved as a whole at every frame, and so is any body in a motion of
             # a few frames, which has no frequencies to keep.
             last = replace(passes[-1], stiffness=LIMBLESS_STIFFNESS, limbs=False, smoothing=0.0)
             passes = (*(level for level in passes if not level.limbs), *((last,) if passes[-1].limbs else ()))
-        working_set = select_working_set(problem, bodies, LAYOUT_MARGINS * self.margin)
-        remedies = remedies_of(passes)
-        solver, state = self, State(problem, working_set)
-        best = self._solve_levels(state, passes, remedies[:1], budget, watch)
-        # What is slightly missed is not worth the same effort.
-        is_slight = self._is_slight(problem, best)
-        if best.unmet and not is_slight and remedies[1:] and not budget.spent:
-            best = self._solve_levels(state, remedies[1], remedies[2:], budget, watch, best)
-        if best.unmet and self.trunk_spacing and not budget.spent:
-            # What a slow trunk cannot meet may hold with a faster one.
-            faster, other = replace(self, trunk_spacing=None), State(problem, working_set)
-            result = faster._solve_levels(other, passes, remedies[:1] if is_slight else remedies, budget, watch)
-            if len(result.unmet) < len(best.unmet) and self._is_worth(problem, result, best):
-                best, solver, state = result, faster, other
-        if best.unmet and is_slight and remedies[1:] and not budget.spent:
-            few = [(replace(whole, steps=MAX_RETRY_STEPS), *limbs) for whole, *limbs in remedies[1:]]
-            best = solver._solve_levels(state, few[0], few[1:], budget, watch, best)
-        for first, denser in self._denser(state, passes, working_set):
-            # What a wide band cannot meet may hold with denser keys [Gleicher98, sec. 3.6, step 5].
-            if not best.unmet or budget.spent:
+        for trial in self._trials(problem, passes, search):
+            before = search.best if trial.goes_on else None
+            result = trial.solver._solve_levels(trial.state, trial.passes, trial.remedies, budget, watch, before)
+            search.tried.append(trial)
+            if search.taken is None or trial.goes_on or self._is_taken(problem, trial, result, search.best):
+                search.best, search.taken = result, trial
+            if not search.best.unmet or budget.spent:
                 break
-            result = self._solve_levels(first, denser, remedies_of(denser), budget, watch)
-            if result.unmet < best.unmet and self._is_worth(problem, result, best):
-                best = result
-        return best.bodies, budget.steps, best.evaluation
+        return search
+
+    def _trials(self, problem: Problem, passes: tuple[Level, ...], search: Search) -> Iterator[Trial]:
+        """What to solve, one after the other, while constraints are unmet; a trial may depend on the results before."""
+        working_set = select_working_set(problem, problem.bodies, LAYOUT_MARGINS * self.margin)
+        remedies = remedies_of(passes)
+        first = Trial(solver=self, state=State(problem, working_set), passes=passes, remedies=tuple(remedies[:1]))
+        yield first
+        # What is slightly missed is not worth the same effort.
+        is_slight = self._is_slight(problem, search.best)
+        if not is_slight and remedies[1:]:
+            yield replace(first, passes=remedies[1], remedies=tuple(remedies[2:]), goes_on=True)
+        if self.trunk_spacing:
+            # What a slow trunk cannot meet may hold with a faster one.
+            some = remedies[:1] if is_slight else remedies
+            faster = replace(self, trunk_spacing=None)
+            yield Trial(solver=faster, state=State(problem, working_set), passes=passes, remedies=tuple(some))
+        if is_slight and remedies[1:]:
+            few = [(replace(whole, steps=MAX_RETRY_STEPS), *limbs) for whole, *limbs in remedies[1:]]
+            yield replace(search.taken or first, passes=few[0], remedies=tuple(few[1:]), goes_on=True)
+        limbs = tuple(level for level in passes if level.limbs)
+        if not limbs or passes[0].limbs:
+            return
+        state = (search.taken or first).state
+        if state.broken:
+            whole = state.with_all_weights()
+            yield Trial(solver=self, state=whole, passes=limbs, remedies=tuple(remedies_of(limbs)), keeps_met=True)
+        # What a wide band cannot meet may hold with denser keys around it [Gleicher98, sec. 3.6, step 5].
+        spacing, least = 0.5 * passes[0].spacing, LIMB_SPACING if state.broken else MIN_DENSER_SPACING
+        while spacing >= least:
+            spans = unmet_spans(problem, search.best, DENSE_REACH_KEYS * passes[0].spacing)
+            rate = min(1.0 / spacing, problem.actors[0].motion.fps)
+            denser = (replace(passes[0], rate=rate, dense_spacing=spacing, dense_spans=spans), *limbs)
+            again = State(problem, working_set)
+            yield Trial(solver=self, state=again, passes=denser, remedies=tuple(remedies_of(denser)), keeps_met=True)
+            spacing *= 0.5
+
+    def _is_taken(self, problem: Problem, trial: Trial, result: Attempt, best: Attempt) -> bool:
+        """Whether the result of a trial that starts anew replaces the best one: it meets more, and is worth it."""
+        meets_more = result.unmet < best.unmet if trial.keeps_met else len(result.unmet) < len(best.unmet)
+        return meets_more and self._is_worth(problem, result, best)
 
     @staticmethod
     def _is_slight(problem: Problem, attempt: Attempt) -> bool:
@@ -444,19 +537,6 @@ class Spacetime(Solver):
         matters = any(best.worst[i] > limits[i] or not problem.constraints[i].yields for i in best.unmet)
         return matters or count_root_jumps(problem, result.bodies) <= count_root_jumps(problem, best.bodies)
 
-    def _denser(
-        self, state: State, passes: tuple[Level, ...], working_set: WorkingSet
-    ) -> Iterator[tuple[State, tuple[Level, ...]]]:
-        """What to try after levels that leave constraints unmet: limbs with the constraints that the band-limited level
-        broke, then keys of the whole body half as far apart."""
-        limbs = tuple(level for level in passes if level.limbs)
-        if not limbs or passes[0].limbs:
-            return
-        if state.broken:
-            yield state.with_all_weights(), limbs
-        if 0.5 * passes[0].spacing >= (LIMB_SPACING if state.broken else MIN_DENSER_SPACING):
-            yield State(state.problem, working_set), (replace(passes[0], spacing=0.5 * passes[0].spacing), *limbs)
-
     def _solve_levels(
         self,
         state: State,
@@ -475,8 +555,7 @@ class Spacetime(Solver):
         best = best or Attempt(bodies=state.bodies)
         for attempt in range(MAX_ATTEMPTS):
             for number, level in enumerate(passes):
-                keys_are = f"every {1000 * level.spacing:.0f} ms" if level.spacing else "at every frame"
-                watch(f"keys {keys_are}", number / len(passes) if attempt == 0 else 1.0 - 0.1 / attempt)
+                watch(f"keys {level.keys}", number / len(passes) if attempt == 0 else 1.0 - 0.1 / attempt)
                 self._solve_one(state, level, budget)
             evaluation = state.evaluated()
             worst = np.array([violation.max(initial=0.0) for violation in evaluation.violation])
@@ -711,6 +790,8 @@ class Spacetime(Solver):
             knots = Knots(times=np.array(self.knots))
         else:
             knots = Knots.uniform(times[-1], level.spacing * factor)
+        if level.dense_spans:
+            knots = knots.denser(level.dense_spans, level.dense_spacing * factor)
         return knots.basis(times, self.hold, self.until)
 
 
@@ -745,6 +826,24 @@ def largest_distance(bodies: Sequence[Body], others: Sequence[Body]) -> float:
     """Metres: the largest distance of a joint from where it is in other motions of the same bodies."""
     pairs = zip(bodies, others, strict=True)
     return max(float(np.linalg.norm(fk(a.motion).positions - fk(b.motion).positions, axis=-1).max()) for a, b in pairs)
+
+
+def unmet_spans(problem: Problem, attempt: Attempt, reach: float) -> tuple[tuple[float, float], ...]:
+    """First and last seconds of the times at which an attempt does not meet a constraint, and so many seconds before
+    and after; joined where they overlap."""
+    assert attempt.evaluation is not None
+    missed = np.zeros(len(problem.times), bool)
+    for i in attempt.unmet:
+        over = attempt.evaluation.violation[i].max(axis=1, initial=0.0) > problem.constraints[i].tolerance
+        missed[problem.constraint_frames[i][over]] = True
+    spans: list[tuple[float, float]] = []
+    for time_missed in problem.times[missed].tolist():
+        first, last = time_missed - reach, time_missed + reach
+        if spans and first <= spans[-1][1]:
+            spans[-1] = spans[-1][0], last
+        else:
+            spans.append((first, last))
+    return tuple(spans)
 
 
 def reduced_weights(violation: Array) -> Array:
