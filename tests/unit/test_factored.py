@@ -22,6 +22,18 @@ def long_band(rng: np.random.Generator, compliance: float) -> np.ndarray:
     return band
 
 
+def factored(band: np.ndarray, min_response: float) -> FactoredMatrix:
+    """A band of all rows, factored."""
+    return FactoredMatrix(
+        damping=0.0,
+        excluded=np.zeros(ROWS, bool),
+        factor=cholesky_factor(band.copy()),
+        min_response=min_response,
+        rows=np.arange(ROWS),
+        bandwidth=WIDTH,
+    )
+
+
 def without(band: np.ndarray, residuals: np.ndarray, out: np.ndarray) -> np.ndarray:
     """Forces by solving all anew with some residuals left out."""
     matrix = band.copy()
@@ -36,7 +48,7 @@ def without(band: np.ndarray, residuals: np.ndarray, out: np.ndarray) -> np.ndar
 def test_what_is_left_out_near_by_is_left_out_as_if_all_were_solved_anew(compliance: float) -> None:
     rng = np.random.default_rng(3)
     band, residuals, none = long_band(rng, compliance), rng.normal(size=ROWS), np.zeros(ROWS, bool)
-    known = FactoredMatrix(damping=0.0, excluded=none, factor=cholesky_factor(band.copy()), min_response=1e-9)
+    known = factored(band, 1e-9)
     np.testing.assert_allclose(known.forces(residuals), without(band, residuals, none), rtol=1e-6, atol=1e-9)
     out = none
     # Alone, next to each other, far apart, at both ends, and again near what is out already.
@@ -58,7 +70,7 @@ def test_what_is_felt_far_away_is_followed_that_far() -> None:
     band = np.zeros((ROWS, WIDTH))
     band[:, 0], band[:-1, 1] = 2.0 + 1e-6, -1.0
     residuals, out = np.ones(ROWS), np.zeros(ROWS, bool)
-    known = FactoredMatrix(damping=0.0, excluded=out, factor=cholesky_factor(band.copy()), min_response=1e-6)
+    known = factored(band, 1e-6)
     out = out.copy()
     out[5000] = True
     assert known.exclude(out)
@@ -71,8 +83,7 @@ def test_what_is_felt_far_away_is_followed_that_far() -> None:
 
 def test_many_are_not_left_out_one_by_one() -> None:
     rng = np.random.default_rng(4)
-    factor, none = cholesky_factor(long_band(rng, 0.1)), np.zeros(ROWS, bool)
-    known = FactoredMatrix(damping=0.0, excluded=none, factor=factor, min_response=1e-6)
+    known = factored(long_band(rng, 0.1), 1e-6)
     out = np.arange(ROWS) % 2 == 0
     assert not known.exclude(out)
     assert not known.responses
