@@ -13,9 +13,9 @@ program is not in it, which costs every process once; it is counted by a run of 
 
 `--throughput` measures one thing instead: how many seconds of motion a second of two workers makes, onto a character
 with skin, from start to page. It takes clips at random from a collection, once without hands that keep near the body
-and limbs that are kept out of it, and once with everything on: both, and the skin for limbs that pass through the body. `processor` is the same against
-the seconds of processor of both workers, which other programs on the machine change less. The parts follow as shares,
-then the clips whose verdict differs from that of `evaluate` on the finished file.
+and limbs that are kept out of it, and once with everything on: both, and the skin for limbs that pass through the body.
+`processor` is the same against the seconds of processor of both workers, which other programs on the machine change
+less. The parts follow as shares, then the clips whose verdict differs from that of `evaluate` on the finished file.
 """
 
 from __future__ import annotations
