@@ -122,15 +122,11 @@ def _unrotate(q: Array, v: Array, out: Array) -> None:
 
 def _rotate_by(w: Array, q: Array, v: Array, out: Array) -> None:
     """Rotate vectors (..., 3) by the rotations with scalar parts w and the vector parts of q (..., 4) into `out`."""
-    u, v = (q[..., 1], q[..., 2], q[..., 3]), (v[..., 0], v[..., 1], v[..., 2])
-    twice = []
-    for i, j in ((1, 2), (2, 0), (0, 1)):
-        part = u[i] * v[j] - u[j] * v[i]
-        twice.append(part + part)
-    for k, (i, j) in enumerate(((1, 2), (2, 0), (0, 1))):
-        part = u[i] * twice[j] - u[j] * twice[i]
-        part = part + w * twice[k]
-        np.add(part, v[k], out=out[..., k])
+    x, y, z, a, b, c = q[..., 1], q[..., 2], q[..., 3], v[..., 0], v[..., 1], v[..., 2]
+    tx, ty, tz = (2.0 * part for part in (y * c - z * b, z * a - x * c, x * b - y * a))
+    np.add(y * tz - z * ty + w * tx, a, out=out[..., 0])
+    np.add(z * tx - x * tz + w * ty, b, out=out[..., 1])
+    np.add(x * ty - y * tx + w * tz, c, out=out[..., 2])
 
 
 def _sinc_half(angle: Array) -> Array:
