@@ -146,13 +146,15 @@ def test_residuals_and_row_forces_are_transposes(example: Case, rng: np.random.G
     np.testing.assert_allclose(example.pattern.row_forces(forces), example.compared.T @ forces, atol=1e-14)
 
 
-def test_rows_left_out_leave_the_rest_as_it_is(example: Case, rng: np.random.Generator) -> None:
-    band = example.pattern.band(example.jacobian)
-    out = rng.random(len(example.values)) < 0.3
-    expected = whole(band)
-    expected[out] = expected[:, out] = 0.0
-    np.testing.assert_array_equal(whole(example.pattern.zero_rows(band.copy(), out)), expected)
-    np.testing.assert_array_equal(example.pattern.zero_rows(band.copy(), np.zeros(len(out), bool)), band)
+def test_some_rows_are_taken_from_a_band_with_their_compliance(example: Case, rng: np.random.Generator) -> None:
+    pattern = example.pattern
+    band = pattern.band(example.jacobian)
+    for share in (0.7, 0.1, 0.0, 1.0):
+        rows = np.flatnonzero((rng.random(len(example.values)) < share) & pattern.is_residual)
+        expected = whole(band) + whole(compliance_band(pattern, example.compliance))
+        found = pattern.add_compliance(pattern.select(band, rows), example.compliance, rows)
+        assert found.shape[1] <= max(band.shape[1], 1)
+        np.testing.assert_allclose(whole(found), expected[np.ix_(rows, rows)], rtol=1e-14, atol=1e-14)
 
 
 def test_forces_move_the_keys(example: Case, rng: np.random.Generator) -> None:

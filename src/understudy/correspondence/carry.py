@@ -57,7 +57,7 @@ from understudy.correspondence.hinge import (
 )
 from understudy.correspondence.pairs import Correspondence, Pair, is_chain
 from understudy.figure.contacts import Floor, scaled_places
-from understudy.figure.kinematics import Pose, fk
+from understudy.figure.kinematics import Pose, fk, paths_of, pose_of
 from understudy.figure.main_bones import main_bones, main_rows
 from understudy.figure.measures import UP, chain_length
 from understudy.figure.motion import Motion
@@ -136,7 +136,7 @@ def transfer_motion(motion: Motion, alignment: Alignment, *, floor: Floor, ratio
         name=target.name,
     )
     wanted = scaled_places(pose.positions[:, from_bones].mean(1), ratio, floor)
-    return replace(result, root=wanted - fk(result).positions[:, to_bones].mean(1))
+    return replace(result, root=wanted - paths_of(result, to_bones).mean(1))
 
 
 def anchors(correspondence: Correspondence) -> tuple[list[int], list[int]]:
@@ -511,15 +511,16 @@ def settle_floor_root(motion: Motion, body: int, how: str) -> Motion:
         yaw = _headings(multiply(pose.rotations[:, body], conjugate(rest_rotations[body])))
         rotations[:, 0] = multiply(yaw, skeleton.rest[0])
         root[:] = pose.positions[:, body] - rotate(yaw, rest_positions[body] - rest_positions[0])
-        root[:, 1] = _floor_height(motion, body) + rest_positions[0, 1]
+        root[:, 1] = _floor_height(pose, body) + rest_positions[0, 1]
     offsets = np.broadcast_to(skeleton.offsets, (motion.num_frames, *skeleton.offsets.shape)).copy()
     if motion.offsets is not None:
         offsets[:] = motion.offsets
     settled = replace(motion, root=root, rotations=rotations, offsets=offsets)
     parent = int(skeleton.parents[body])
-    parents = fk(settled)
-    offsets[:, body] = unrotate(parents.rotations[:, parent], pose.positions[:, body] - parents.positions[:, parent])
-    rotations[:, body] = multiply(conjugate(parents.rotations[:, parent]), pose.rotations[:, body])
+    above = pose_of(settled, [parent])
+    number = above.skeleton.index[skeleton.names[parent]]
+    offsets[:, body] = unrotate(above.rotations[:, number], pose.positions[:, body] - above.positions[:, number])
+    rotations[:, body] = multiply(conjugate(above.rotations[:, number]), pose.rotations[:, body])
     return replace(settled, rotations=continuous(rotations), offsets=offsets)
 
 
@@ -540,12 +541,11 @@ def _headings(turns: Array) -> Array:
     return from_axis_angle(UP, np.interp(np.arange(len(turns)), clear, smooth))
 
 
-def _floor_height(motion: Motion, body: int) -> float:
-    """Metres by which the floor under a motion is higher than in the rest pose."""
-    skeleton = motion.skeleton
+def _floor_height(pose: Pose, body: int) -> float:
+    """Metres by which the floor under a motion with a pose is higher than in the rest pose."""
+    skeleton = pose.skeleton
     below = skeleton.below(body)
     ends = [end for end in skeleton.ends if below[skeleton.index[end.joint]]]
-    pose = fk(motion)
     lowest = pose.positions[:, below, 1].min(axis=1)
     rest = float(skeleton.rest_world[0][below, 1].min())
     if ends:

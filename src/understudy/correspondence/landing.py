@@ -16,7 +16,7 @@ from understudy.correspondence.carry import anchors
 from understudy.correspondence.neutral_pose import pose_skeleton, stands_at_rest
 from understudy.correspondence.pairs import Correspondence, is_ancestor
 from understudy.figure.contacts import Contact, Floor, contact_points, leg_ratio
-from understudy.figure.kinematics import Pose, fk
+from understudy.figure.kinematics import Pose, pose_of
 from understudy.figure.measures import UP, Sole, facing, feet, find_sole, is_humanoid, leg_length, partners
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.roles import roles, words
@@ -383,7 +383,11 @@ def _usual_rises(
     for contact in standing:
         limb = feet_of.setdefault(soles.limb_of(targets[contact.point.name]), {})
         limb[contact.point.name] = contact.point
-    poses = [fk(motion) for motion in motions]
+    used = [contact.point for contact in standing], [targets[contact.point.name] for contact in standing]
+    poses = [
+        pose_of(motion, [motion.skeleton.index[point.joint] for point in points])
+        for motion, points in zip(motions, used, strict=True)
+    ]
     frames = motions[0].num_frames
     rises: dict[str, tuple[float, float]] = {}
     for points in feet_of.values():

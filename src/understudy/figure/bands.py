@@ -181,7 +181,8 @@ def energy_above(motion: Motion, hertz: float | Sequence[float]) -> Array:
     share = np.linspace(0.0, 1.0, len(curves))[:, None]
     level = curves - (1.0 - share) * curves[:1] - share * curves[-1:]
     mirrored = np.concatenate([level, -level[-2:0:-1]])
-    power = np.abs(np.fft.rfft(mirrored, axis=0)) ** 2 / len(mirrored) ** 2
+    spectrum = np.fft.rfft(mirrored, axis=0)
+    power = (spectrum.real**2 + spectrum.imag**2) / len(mirrored) ** 2
     power[1:] *= 2.0
     if len(mirrored) % 2 == 0:
         power[-1] *= 0.5

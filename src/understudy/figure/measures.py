@@ -11,7 +11,7 @@ import numpy as np
 from understudy.base.errors import SkeletonError
 from understudy.base.quaternion import Array, conjugate, cross, from_matrix, multiply, rotate, to_matrix, unrotate
 from understudy.base.records import record
-from understudy.figure.kinematics import Pose, fk, locate
+from understudy.figure.kinematics import Pose, fk, locate, paths_of
 from understudy.figure.motion import Motion
 from understudy.figure.roles import is_end_bone, leaf_helpers, mirrored, roles, side, words
 from understudy.figure.skeleton import JointKind, Point, Skeleton
@@ -339,11 +339,13 @@ def facing(motion: Motion) -> Array:
     A body without sides faces its direction of travel, or +Z if it does not travel.
     """
     skeleton = motion.skeleton
-    positions = fk(motion).positions
     pairs = _side_pairs(skeleton)
     across = np.zeros((motion.num_frames, 3))
-    for left, right in pairs:
-        across += positions[:, left] - positions[:, right]
+    if pairs:
+        # Only the joints that show it are computed, and those above them.
+        paths = paths_of(motion, [joint for pair in pairs for joint in pair])
+        for number in range(len(pairs)):
+            across += paths[:, 2 * number] - paths[:, 2 * number + 1]
     forward = cross(across, UP)
     size = np.linalg.norm(forward, axis=-1, keepdims=True)
     travel = (motion.root[-1] - motion.root[0]) * [1.0, 0.0, 1.0]

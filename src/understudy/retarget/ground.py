@@ -214,16 +214,21 @@ def _carried_tilts(context: ContactContext, plants: dict[int, tuple[Contact, flo
     known = _known_points(source)
     order = sorted(plants, key=lambda i: (plants[i][0].point.name not in known, plants[i][1]))
     rises: dict[int, float] = {}
+    spans = {i: contact.frames(fps, num_frames) for i, (contact, _) in plants.items()}
+    is_same: dict[tuple[str, str], bool] = {}
     for number, i in enumerate(order):
-        contact, frames = plants[i][0], plants[i][0].frames(fps, num_frames)
+        contact, span = plants[i][0], spans[i]
         for j in order[:number]:
-            other = plants[j][0]
-            both = np.intersect1d(frames, other.frames(fps, num_frames))
-            if (
-                len(both)
-                and other.point.name != contact.point.name
-                and _is_same_limb(source, contact.point, other.point)
-            ):
+            other, other_span = plants[j][0], spans[j]
+            if len(span) == 0 or len(other_span) == 0 or other_span[0] > span[-1] or span[0] > other_span[-1]:
+                continue
+            if other.point.name == contact.point.name:
+                continue
+            key = contact.point.name, other.point.name
+            if key not in is_same:
+                is_same[key] = _is_same_limb(source, contact.point, other.point)
+            if is_same[key]:
+                both = np.arange(max(span[0], other_span[0]), min(span[-1], other_span[-1]) + 1)
                 tilt = heights[contact.point.name][both] - heights[other.point.name][both]
                 rises[i] = rises.get(j, plants[j][1]) + float(median(tilt))
                 break

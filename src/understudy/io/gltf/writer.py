@@ -14,7 +14,7 @@ import numpy as np
 
 from understudy.base.errors import OptionError
 from understudy.base.quaternion import Array, between, conjugate, continuous, multiply, rotate, to_matrix
-from understudy.base.records import record
+from understudy.base.records import cached, record
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Skeleton
@@ -82,7 +82,9 @@ def make_tracks(
             parent = level.parents(worlds)
             inverse, size = invert_affine(parent)
             turned = np.moveaxis(to_matrix(world_rotations[part, joints]), (-2, -1), (0, 1))
-            linear = multiply_components(multiply_components(inverse[:, :3], turned), level.stretches)
+            linear = multiply_components(inverse[:, :3], turned)
+            if level.is_stretched:
+                linear = multiply_components(linear, level.stretches)
             rotation = extract_rotations_of_components(linear / level.divisors)
             move = apply_affine(inverse, positions[:, part, joints])
             turned = np.moveaxis(to_matrix(rotation), (-2, -1), (0, 1)) * level.scales
@@ -122,6 +124,11 @@ class Level:
     """(3, 1, K) the same with 1 in place of 0."""
     translations: Array
     """(3, 1, K) of the nodes in the file."""
+
+    @cached
+    def is_stretched(self) -> bool:
+        """Whether any of the joints is stretched."""
+        return not np.array_equal(self.stretches, np.broadcast_to(np.eye(3)[:, :, None, None], self.stretches.shape))
 
     def parents(self, worlds: Array) -> Array:
         """(3, 4, F, K) world from the parents of the nodes; `worlds` (3, 4, F, J) are those of earlier levels."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
+from numpy.lib.stride_tricks import as_strided, sliding_window_view
 
 from understudy.base.quaternion import Array
 from understudy.base.records import cached, record
@@ -21,6 +21,9 @@ from understudy.solve.steadiness import roughness_costs
 BLOCK_FLOATS = 2**15
 """The number of floats in a block of work, so that intermediate results stay in the processor's cache."""
 
+
+MIN_PRODUCT_ROWS = 32
+"""The least number of rows that are multiplied at once by those that follow, unless the band is narrower."""
 
 HELD_KEY_COST = 1e9
 """The cost of a key that moves nothing, in units of the cost of any other."""
@@ -190,15 +193,20 @@ class Pattern:
             # With one key per time, only rows of the same time share a key.
             same_time = np.arange(width) < self._num_sharing[:, None]
             return tuple(same_time * basis.overlaps[0, self.times, None] for basis in self.curves.bases)
-        overlaps = tuple(np.empty((len(self.times), width)) for _ in self.curves.bases)
-        padded_times = np.append(self.times, np.full(width, self.times[-1] + self._reach + 1))
-        for block in self._blocks(width):
-            times = self.times[block, None]
-            gap = _windows(padded_times, block, width) - times
-            for basis, out in zip(self.curves.bases, overlaps, strict=True):
-                index = np.minimum(gap, basis.reach) * len(basis.first) + times
-                out[block] = np.take(basis.overlaps.ravel(), index, mode="clip") * (gap <= basis.reach)
-        return overlaps
+        # The rows of one time have the same overlaps, each from its own place on.
+        starts = np.flatnonzero(np.diff(self.times, prepend=-1))
+        run_of_row = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(self.times))))
+        place = np.arange(len(self.times)) - starts[run_of_row]
+        length = width + int(place.max(initial=0))
+        padded_times = np.append(self.times, np.full(length, self.times[-1] + self._reach + 1))
+        out = []
+        for basis in self.curves.bases:
+            times = self.times[starts, None]
+            gap = sliding_window_view(padded_times, length)[starts] - times
+            index = np.minimum(gap, basis.reach) * len(basis.first) + times
+            by_run = np.take(basis.overlaps.ravel(), index, mode="clip") * (gap <= basis.reach)
+            out.append(sliding_window_view(by_run.ravel(), width)[run_of_row * length + place])
+        return tuple(out)
 
     def _blocks(self, width: int) -> Iterator[slice]:
         """Blocks of rows, such that `width` floats for each row of a block stay in the processor's cache."""
@@ -211,69 +219,111 @@ class Pattern:
 
         The next call overwrites it.
         """
-        width = self._row_bandwidth
-        out = self.workspace.array("row band", len(self.times), width)
-        out[:] = 0.0
-        size = width * min(max(BLOCK_FLOATS // (width * jacobian.shape[1]), 1), -(-len(out) // width))
-        for overlap, group in zip(self._overlaps, self.curves.groups, strict=True):
-            scaled, is_whole = np.empty((size + width, len(group))), len(group) == jacobian.shape[1]
-            for start in range(0, len(out), size):
-                rows = jacobian[start : start + size + width]
-                rows, block = rows if is_whole else rows[:, group], out[start : start + size]
-                np.multiply(rows, self.curves.cost[group] ** -0.5, out=scaled[: len(rows)])
+        width, lag = self._row_bandwidth, self._max_lag
+        # Room for the entries before the diagonal and beyond the band that differences of rows need.
+        wide = self.workspace.array("row band", len(self.times), width if not lag else self.bandwidth + 2 * lag)
+        wide[:, :lag] = 0.0
+        wide[:, lag + width :] = 0.0
+        out = wide[:, lag : lag + width]
+        size = max(width // 4, min(width, MIN_PRODUCT_ROWS))
+        count = size * min(max(BLOCK_FLOATS // (size * jacobian.shape[1]), 1), -(-len(out) // size))
+        for number, (overlap, group) in enumerate(zip(self._overlaps, self.curves.groups, strict=True)):
+            scaled, is_whole = np.empty((count + width, len(group))), len(group) == jacobian.shape[1]
+            factor = self.curves.cost[group] ** -0.5
+            for start in range(0, len(out), count):
+                rows = jacobian[start : start + count + width]
+                rows, block = rows if is_whole else rows[:, group], out[start : start + count]
+                np.multiply(rows, factor, out=scaled[: len(rows)])
                 scaled[len(rows) :] = 0.0
-                block += _band_products(scaled, width)[: len(block)] * overlap[start : start + size]
-        return self._residual_band(out)
+                products = _band_products(scaled, width, size)[: len(block)]
+                if number == 0:
+                    np.multiply(products, overlap[start : start + count], out=block)
+                else:
+                    products *= overlap[start : start + count]
+                    block += products
+        return self._residual_band(wide) if lag else wide
 
-    def add_compliance(self, band: Array, compliance: Array) -> Array:
+    def add_compliance(self, band: Array, compliance: Array, rows: np.ndarray | None = None) -> Array:
         """Add the compliance (A,) of each row to a band (A, bandwidth) over the residuals, in place.
 
         All rows of a chain must equal one unknown value, each with its compliance. Eliminating the unknown leaves
         differences of neighbours that share compliance; this is exact. Rows without a residual get a unit diagonal.
+
+        Args:
+            band: The band of all rows, or of some rows only.
+            compliance: The compliance of each row.
+            rows: (R,) those rows, rising; None for all.
         """
+        diagonal = np.where(self.is_residual, compliance, 1.0)
         linked = np.flatnonzero(self._linked)
         previous = self.previous[linked]
-        band[:, 0] += np.where(self.is_residual, compliance, 1.0)
-        band[linked, 0] += compliance[previous]
-        shared = self.is_residual[previous]
-        band[previous[shared], (linked - previous)[shared]] -= compliance[previous[shared]]
+        diagonal[linked] += compliance[previous]
+        is_shared, place = self.is_residual[previous], np.arange(len(self.times))
+        if rows is not None:
+            place[:] = -1
+            place[rows] = np.arange(len(rows))
+            is_shared &= (place[linked] >= 0) & (place[previous] >= 0)
+            diagonal = diagonal[rows]
+        band[:, 0] += diagonal
+        previous, linked = previous[is_shared], linked[is_shared]
+        band[place[previous], place[linked] - place[previous]] -= compliance[previous]
         return band
+
+    def select(self, band: Array, rows: np.ndarray) -> Array:
+        """(R, width) the band of some rows (R,), rising, of a band (A, bandwidth), as narrow as it can be.
+
+        The next call overwrites it.
+        """
+        size, bandwidth = len(rows), band.shape[1]
+        width = int(np.max(np.searchsorted(rows, rows + bandwidth) - np.arange(size), initial=1))
+        out = self.workspace.array("factor", band.size).reshape(-1)[: size * width].reshape(size, width)
+        padded = np.append(rows, np.full(width, len(band) + bandwidth))
+        entries = band.ravel()
+        for start in range(0, size, max(BLOCK_FLOATS // width, 1)):
+            block = slice(start, min(start + max(BLOCK_FLOATS // width, 1), size))
+            gap = _windows(padded, block, width) - rows[block, None]
+            is_near = gap < bandwidth
+            np.minimum(gap, bandwidth - 1, out=gap)
+            gap += rows[block, None] * bandwidth
+            np.take(entries, gap, out=out[block], mode="clip")
+            out[block] *= is_near
+        return out
+
+    @cached
+    def _max_lag(self) -> int:
+        """The largest distance of a linked row from the previous row of its chain."""
+        linked = np.flatnonzero(self._linked)
+        return int(np.max(linked - self.previous[linked], initial=0))
 
     def _residual_band(self, row_band: Array) -> Array:
-        """The band of a symmetric matrix over residuals, from its band over rows; zero at rows without a residual."""
-        if not self._linked.any():
-            return row_band
-        width, count = self.bandwidth, len(row_band)
-        # Rows that are not linked get an index so far before the first row that its entries are zero.
-        previous = np.where(self._linked, self.previous, -count - width)
-        padded_previous = np.append(previous, np.full(width, previous[0]))
-        earliest = np.minimum.accumulate(np.where(self._linked, self.previous, np.arange(count))[::-1])[::-1]
-        out = self.workspace.array("band", count, width)
-        out[:, : row_band.shape[1]] = row_band
-        out[:, row_band.shape[1] :] = 0.0
-        for block in self._blocks(width):
-            first = earliest[block.start]
-            full = _full_band(row_band, first, block.stop)
-            rows = np.arange(block.start, block.stop)[:, None]
-            column_previous = _windows(padded_previous, block, width)
-            out[block] -= _band_entries(full, first, rows, column_previous)
-            linked = block.start + np.flatnonzero(self._linked[block])
-            row_previous = previous[linked, None]
-            correction = _band_entries(full, first, row_previous, column_previous[linked - block.start])
-            correction -= _band_entries(full, first, row_previous, linked[:, None] + np.arange(width))
-            out[linked] += correction
-        return self.zero_rows(out, ~self.is_residual)
+        """The band of a symmetric matrix over residuals, from its band over rows; zero at rows without a residual.
 
-    def zero_rows(self, band: Array, rows: np.ndarray) -> Array:
-        """Set the entries of some rows (A,) of a band, and of their columns, to zero in place."""
-        if rows.any():
-            band[rows] = 0.0
-            row, width = np.flatnonzero(rows), band.shape[1]
-            index = row[:, None] * width - np.arange(1, width) * (width - 1)
-            # An index before the first row is replaced by an entry that is zero already.
-            index[index < 0] = row[0] * width
-            band.put(index, 0.0)
-        return band
+        Entry (i, lag + o) of the band over rows couples rows i and i + o. Its first `lag` columns, which are filled
+        here, and its last columns are zero.
+        """
+        width, lag, stride = self.bandwidth, self._max_lag, row_band.shape[1]
+        for offset in range(1, lag + 1):
+            row_band[offset:, lag - offset] = row_band[:-offset, lag + offset]
+        # The differences of rows are taken first, then those of columns.
+        runs = sliding_window_view(row_band.ravel(), lag + width)
+        lags = np.where(self._linked, np.arange(len(row_band)) - self.previous, 0)
+        padded_lags = np.append(lags, np.zeros(width, int))
+        is_linked = np.append(self._linked, np.zeros(width)).astype(float)
+        is_kept = np.append(self.is_residual, np.zeros(width)).astype(float)
+        out = self.workspace.array("band", len(row_band), width)
+        for block in self._blocks(width):
+            by_row = row_band[block, : lag + width].copy()
+            linked = np.flatnonzero(self._linked[block])
+            rows = block.start + linked
+            by_row[linked] -= runs[self.previous[rows] * stride + lags[rows]]
+            index = np.arange(lag, lag + width) - _windows(padded_lags, block, width)
+            index += np.arange(len(by_row))[:, None] * by_row.shape[1]
+            before = np.take(by_row, index)
+            before *= _windows(is_linked, block, width)
+            np.subtract(by_row[:, lag:], before, out=out[block])
+            out[block] *= _windows(is_kept, block, width)
+        out[~self.is_residual] = 0.0
+        return out
 
     def residuals(self, values: Array) -> Array:
         """(A, ...) the residuals of rows with values (A, ...); zero for rows without a residual."""
@@ -295,41 +345,19 @@ def _windows(values: np.ndarray, block: slice, width: int) -> np.ndarray:
     return as_strided(values[block.start :], (block.stop - block.start, width), 2 * values.strides, writeable=False)
 
 
-def _full_band(band: Array, first: int, last: int) -> Array:
-    """(n, 2 width + 1) some rows of a symmetric band (A, width) with both halves. Entry (i, width + o) couples rows i
-    and i + o for o of either sign; the first and last columns are zero."""
-    width = band.shape[1]
-    out = np.zeros((last - first, 2 * width + 1))
-    out[:, width : 2 * width] = band[first:last]
-    above = band[max(first - width, 0) : last]
-    padded = np.concatenate([np.zeros((width - (first - max(first - width, 0)), width)), above])
-    row_stride, stride = padded.strides
-    lower = as_strided(padded[width:], (last - first, width), (row_stride, stride - row_stride), writeable=False)
-    out[:, width:0:-1] = lower
-    return out
-
-
-def _band_entries(full: Array, first: int, rows: np.ndarray, columns: np.ndarray) -> Array:
-    """Entries of a symmetric matrix that `_full_band` stores from its first row on; zero outside the band."""
-    width = full.shape[1] // 2
-    index = np.minimum(columns - rows, width)
-    np.maximum(index, -width, out=index)
-    index += (rows - first) * full.shape[1] + width
-    return np.take(full, index, mode="clip")
-
-
-def _band_products(rows: Array, width: int) -> Array:
-    """(n, width) entry (i, o) is the dot product of rows i and i + o, for rows (n + width, D)."""
-    blocks = len(rows) // width - 1
+def _band_products(rows: Array, width: int, size: int) -> Array:
+    """(n, width) entry (i, o) is the dot product of rows i and i + o, for rows (n + width, D); n is a multiple of the
+    size of the blocks that are multiplied at once."""
+    blocks = (len(rows) - width) // size
     row_stride, stride = rows.strides
-    # Each block is multiplied by itself and the next block; two neighbouring blocks are consecutive in memory.
-    strides = (width * row_stride, row_stride, stride)
-    pairs = as_strided(rows, (blocks, 2 * width, rows.shape[1]), strides, writeable=False)
-    products = pairs[:, :width] @ np.swapaxes(pairs, 1, 2)
+    # Each block is multiplied by itself and the next `width` rows.
+    shape = (blocks, size + width, rows.shape[1])
+    following = as_strided(rows, shape, (size * row_stride, row_stride, stride), writeable=False)
+    products = following[:, :size] @ np.swapaxes(following, 1, 2)
     # Entry (i, i + o) of each block is viewed as (block, i, o) without a copy.
     block_stride, row_stride, stride = products.strides
     strides = (block_stride, row_stride + stride, stride)
-    return as_strided(products, (blocks, width, width), strides, writeable=False).reshape(blocks * width, width)
+    return as_strided(products, (blocks, size, width), strides).reshape(blocks * size, width)
 
 
 def cholesky_factor(band: Array) -> Array:
@@ -373,21 +401,6 @@ KEY_RESPONSE_ENTRIES = 20.0
 """The cost of the response of one key to a force, in units of the cost of factoring one entry."""
 
 
-MIN_COMPACT_ENTRIES, MIN_COMPACT_SHARE = 500_000, 0.4
-"""Excluded residuals are left out of a matrix with more entries than this if they are a larger share of all."""
-
-
-def _compact(band: Array, kept: np.ndarray) -> Array:
-    """The band (n, w) of some rows and columns (n,), rising, of a symmetric matrix with a band (A, width)."""
-    count = len(kept)
-    last = np.searchsorted(kept, kept + band.shape[1])
-    out = np.zeros((count, max(int((last - np.arange(count)).max(initial=1)), 1)))
-    for offset in range(out.shape[1]):
-        rows = np.flatnonzero(last[: count - offset] > np.arange(count - offset) + offset)
-        out[rows, offset] = band[kept[rows], kept[rows + offset] - kept[rows]]
-    return out
-
-
 @dataclass(eq=False, kw_only=True)
 class FactoredMatrix:
     """The Cholesky factor of the matrix of the forces, for one damping and with some residuals excluded."""
@@ -396,15 +409,18 @@ class FactoredMatrix:
     excluded: np.ndarray
     """(A,) the residuals that are excluded."""
     factor: Array
-    """(width, n) the Cholesky factor."""
-    kept: np.ndarray
-    """(n,) the residuals that the factor is of: all, or those that were not excluded when it was made."""
+    """(width, R) the Cholesky factor."""
     min_response: float
     """The response to a residual counts as zero below this share of the response at its own row."""
+    rows: np.ndarray
+    """(R,) the residuals of the rows of the factor: those that were not excluded when it was made."""
+    bandwidth: int
+    """Two residuals with at least this distance between their indices share no key."""
     responses: dict[int, tuple[slice, Array]] = field(default_factory=dict)
-    """For each residual excluded after the factorisation: the forces on a range of rows from a unit residual there."""
+    """For each row of the factor whose residual was excluded later: the forces on a range of rows from a unit residual
+    there."""
     last_solve: tuple[Array, Array] | None = None
-    """The last residuals (A,), and the forces (A,) from the factor, without the later exclusions."""
+    """The last residuals (A,), and the forces (R,) from the factor, without the later exclusions."""
 
     @staticmethod
     def of(pattern: Pattern, band: Array, compliance: Array, damping: float, excluded: np.ndarray) -> FactoredMatrix:
@@ -412,69 +428,81 @@ class FactoredMatrix:
 
         The next call overwrites the factor.
         """
-        scaled = np.divide(band, 1.0 + damping, out=pattern.workspace.array("factor", *band.shape))
-        matrix = pattern.add_compliance(scaled, compliance)
-        kept = np.arange(len(excluded))
-        if matrix.size > MIN_COMPACT_ENTRIES and np.count_nonzero(excluded) > MIN_COMPACT_SHARE * len(excluded):
-            # A body that lies on the floor has thousands of residuals, most of them excluded.
-            kept = np.flatnonzero(~excluded)
-            matrix = _compact(matrix, kept)
-        elif excluded.any():
-            matrix = pattern.zero_rows(matrix, excluded)
-            matrix[excluded, 0] = 1.0
+        rows = np.flatnonzero(pattern.is_residual & ~excluded)
+        matrix = pattern.select(band, rows)
+        if damping:
+            matrix /= 1.0 + damping
+        pattern.add_compliance(matrix, compliance, rows)
         # The stiffer the residuals are, the more slowly a response fades.
-        factor, min_response = cholesky_factor(matrix), float(compliance.min(initial=1.0))
-        return FactoredMatrix(damping=damping, excluded=excluded, factor=factor, kept=kept, min_response=min_response)
+        min_response = float(compliance.min(initial=1.0))
+        factor = cholesky_factor(matrix) if len(rows) else matrix.T
+        return FactoredMatrix(
+            damping=damping,
+            excluded=excluded,
+            factor=factor,
+            min_response=min_response,
+            rows=rows,
+            bandwidth=band.shape[1],
+        )
 
     def exclude(self, excluded: np.ndarray) -> bool:
         """Exclude residuals (A,) if that is cheaper than a new factorisation; whether it was done."""
         if np.any(self.excluded & ~excluded):
             return False
-        added = np.searchsorted(self.kept, np.flatnonzero(excluded & ~self.excluded)).tolist()
-        factorisation_cost = (len(self.factor) + ROW_SETUP_ENTRIES) * len(self.kept)
+        added = np.flatnonzero((excluded & ~self.excluded)[self.rows]).tolist()
+        factorisation_cost = (self.bandwidth + ROW_SETUP_ENTRIES) * len(excluded)
         for number, row in enumerate(added):
             span, response = self._response(row)
+            length = self.rows[span.stop - 1] - self.rows[span.start] + 1
             # The first response predicts the cost of all.
-            if number == 0 and RESPONSE_ROW_ENTRIES * len(added) * len(response) > factorisation_cost:
+            if number == 0 and RESPONSE_ROW_ENTRIES * len(added) * length > factorisation_cost:
                 return False
             self.responses[row] = span, response
         self.excluded = excluded
         return True
 
     def _response(self, row: int) -> tuple[slice, Array]:
-        """A range of rows, and the forces on them from a unit residual at a row."""
-        radius, (width, count) = INITIAL_RADIUS_ROWS, self.factor.shape
+        """A range of rows of the factor, and the forces on them from a unit residual at a row."""
+        rows, width, radius = self.rows, self.bandwidth, INITIAL_RADIUS_ROWS
+        # A radius within the width of the band would always be too small.
+        while radius < width:
+            radius *= RADIUS_GROWTH
         while True:
-            span = slice(max(row - radius, 0), min(row + radius + 1, count))
-            unit = np.zeros(span.stop - span.start)
-            unit[row - span.start] = 1.0
-            response = solve_factored(self.factor[:, span], unit)
-            limit = self.min_response * abs(response[row - span.start])
-            exceeds_start = span.start > 0 and np.abs(response[:width]).max() > limit
-            if not exceeds_start and not (span.stop < count and np.abs(response[-width:]).max() > limit):
-                return span, response
+            first, last = max(rows[row] - radius, 0), min(rows[row] + radius + 1, len(self.excluded))
+            start, after_start, before_stop, stop = np.searchsorted(
+                rows, [first, first + width, last - width, last]
+            ).tolist()
+            unit = np.zeros(stop - start)
+            unit[row - start] = 1.0
+            response = solve_factored(self.factor[:, start:stop], unit)
+            size = np.abs(response)
+            limit = self.min_response * size[row - start]
+            exceeds_start = first > 0 and size[: after_start - start].max(initial=0.0) > limit
+            exceeds_stop = last < len(self.excluded) and size[before_stop - start :].max(initial=0.0) > limit
+            if not exceeds_start and not exceeds_stop:
+                return slice(start, stop), response
             radius *= RADIUS_GROWTH
 
     def forces(self, residuals: Array) -> Array:
         """(A,) the forces that satisfy residuals (A,); zero for excluded ones."""
         if self.last_solve is None or self.last_solve[0] is not residuals:
-            wanted = np.where(self.excluded, 0.0, residuals)[self.kept]
-            self.last_solve = residuals, solve_factored(self.factor, wanted)
+            wanted = np.where(self.excluded, 0.0, residuals)[self.rows]
+            self.last_solve = residuals, solve_factored(self.factor, wanted) if len(wanted) else wanted
         forces = self.last_solve[1].copy()
         for group in self._independent_groups():
             # The residuals of excluded rows are changed such that the forces on these rows become zero.
-            rows = np.array(group)
+            members = np.array(group)
             coupling = np.zeros((len(group), len(group)))
             for column, row in enumerate(group):
                 span, response = self.responses[row]
-                inside = (rows >= span.start) & (rows < span.stop)
-                coupling[inside, column] = response[rows[inside] - span.start]
-            for row, change in zip(group, np.linalg.solve(coupling, forces[rows]).tolist(), strict=True):
+                inside = (members >= span.start) & (members < span.stop)
+                coupling[inside, column] = response[members[inside] - span.start]
+            for row, change in zip(group, np.linalg.solve(coupling, forces[members]).tolist(), strict=True):
                 span, response = self.responses[row]
                 forces[span] -= change * response
-            forces[rows] = 0.0
+            forces[members] = 0.0
         out = np.zeros(len(residuals))
-        out[self.kept] = forces
+        out[self.rows] = forces
         return out
 
     def _independent_groups(self) -> list[list[int]]:

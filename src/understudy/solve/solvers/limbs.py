@@ -355,7 +355,9 @@ class TrackTable:
             # No distance from a soft goal keeps a level from ending.
             tolerance = SOFT_TOLERANCE_METRES if constraint.soft else constraint.tolerance
             key = point, axes, weight, constraint.priority, tolerance, copy
-            places = self.places.setdefault(key, np.full((len(self.problem.times), 3), np.nan))
+            if key not in self.places:
+                self.places[key] = np.full((len(self.problem.times), 3), np.nan)
+            places = self.places[key]
             free = np.isnan(places[frames, 0])
             if free.all() or constraint.soft:
                 places[frames[free]] = known(goal)[free]
@@ -415,8 +417,9 @@ class HeldLimbs:
         if np.isfinite(need).all() and not self.problem.constraints[number].instants:
             points = self.needs.setdefault(limb_of(self.problem, number), {})
             point = int(self.problem.targets[number].points[0])
-            needs = points.setdefault(point, np.full((len(self.problem.times), 3), np.nan))
-            needs[self.problem.constraint_frames[number]] = need
+            if point not in points:
+                points[point] = np.full((len(self.problem.times), 3), np.nan)
+            points[point][self.problem.constraint_frames[number]] = need
 
     def add_slow(self, number: int, path: Array) -> None:
         """Add a soft constraint, which says how a point moves slowly, and the path (n, 3) of the point."""
