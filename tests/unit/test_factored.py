@@ -121,7 +121,9 @@ def test_forces_of_few_kept_residuals_are_those_of_the_whole_matrix(share: float
         if matrix.exclude(out):
             wanted = np.zeros(200)
             wanted[~out] = np.linalg.solve(whole[np.ix_(~out, ~out)], residuals[~out])
-            np.testing.assert_allclose(matrix.forces(residuals), wanted, rtol=0.0, atol=1e-6 * np.abs(wanted).max() + 1e-12)
+            np.testing.assert_allclose(
+                matrix.forces(residuals), wanted, rtol=0.0, atol=1e-6 * np.abs(wanted).max() + 1e-12
+            )
 
 
 def test_a_band_times_forces_is_the_whole_matrix_times_them() -> None:

@@ -108,7 +108,7 @@ def test_nearly_unit_rotations_are_made_unit(motion: Motion) -> None:
 
 
 def test_bones_point_to_joints_that_are_moved_against_them() -> None:
-    """A foot that is moved by up to 9 cm against its shin: all joints stay where they are, and the shin points there."""
+    """A foot is moved by up to 9 cm against its shin: all joints stay where they are, and the shin points there."""
     walk = samples.motion("walk").motion
     skeleton = walk.skeleton
     shin, foot = skeleton.joint("LeftLeg"), skeleton.joint("LeftFoot")

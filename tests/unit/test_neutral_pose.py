@@ -152,8 +152,8 @@ def test_twist_is_that_of_the_axes_of_knees_and_elbows() -> None:
 
 @pytest.mark.parametrize("degrees", [-12.0, 12.0])
 def test_knees_that_a_capture_shows_beyond_straight_bend_as_knees_do(degrees: float) -> None:
-    """A man who stands through a whole capture, with legs straight or a little beyond: his thighs are not turned by half
-    a turn."""
+    """A man stands through a whole capture, with legs straight or a little beyond: his thighs are not turned by half a
+    turn."""
     walk = samples.motion("walk").motion
     free = replace(walk.skeleton, kinds=(), axes=np.empty((0, 3, 3)), limits=np.empty((0, 3, 2)))
     walk, rotations = replace(walk, skeleton=free), walk.rotations.copy()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -234,10 +235,12 @@ def record_levels(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Level, tuple[in
     solved: list[tuple[Level, tuple[int, ...]]] = []
     solve = Spacetime._solve_level
 
-    def recorded(self: Spacetime, given: Problem, bodies: object, working_set: tuple[int, ...], level: Level, *more: object, **options: object) -> object:  # fmt: skip
+    def recorded(
+        self: Spacetime, given: Problem, at: Any, working_set: tuple[int, ...], level: Level, *more: Any, **known: Any
+    ) -> Any:
         if not level.limbs:
             solved.append((level, working_set))
-        return solve(self, given, bodies, working_set, level, *more, **options)  # type: ignore[arg-type]
+        return solve(self, given, at, working_set, level, *more, **known)
 
     monkeypatch.setattr(Spacetime, "_solve_level", recorded)
     return solved
@@ -258,7 +261,7 @@ def test_remedies_of_the_whole_body_keep_soft_goals(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_twitch_between_the_frames_of_a_level_makes_nothing_stiffer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A toe turns beyond its limit for one frame. Where a level does not look, more stiffness would not turn it back."""
+    """A toe turns beyond its limit for a frame. Where a level does not look, more stiffness does not turn it back."""
     walking, toe, frame = walk(), walk().skeleton.joint("LeftToeBase"), 39
     usual = log(multiply(conjugate(walking.skeleton.rest[toe]), walking.rotations[:, toe]))[:, 0]
     rotations, axis = walking.rotations.copy(), np.array([1.0, 0.0, 0.0])
@@ -270,7 +273,9 @@ def test_a_twitch_between_the_frames_of_a_level_makes_nothing_stiffer(monkeypatc
     given = Problem(actors=(Actor(motion=replace(walking, rotations=rotations)),), constraints=(reach(), limit))
     solved = record_levels(monkeypatch)
     assert not Spacetime().solve(given).unmet
-    assert max(level.rate for level, _ in solved) == 2.0 * levels(SPACING)[0].rate, "the twitch must be looked at closer"
+    assert max(level.rate for level, _ in solved) == 2.0 * levels(SPACING)[0].rate, (
+        "the twitch must be looked at closer"
+    )
     assert max(level.stiffness for level, _ in solved) == levels(SPACING)[0].stiffness
 
 

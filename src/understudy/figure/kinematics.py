@@ -183,7 +183,9 @@ def with_bones_to_joints(motion: Motion) -> Motion:
     if motion.offsets is None:
         return motion
     skeleton = motion.skeleton
-    bones = [(joint, below) for joint in range(skeleton.num_joints) if (below := _next_joint(skeleton, joint)) is not None]
+    bones = [
+        (joint, below) for joint in range(skeleton.num_joints) if (below := _next_joint(skeleton, joint)) is not None
+    ]
     astray = np.zeros(skeleton.num_joints, bool)
     for joint, below in bones:
         bone, moved = skeleton.offsets[below], motion.offsets[:, below]
@@ -205,7 +207,7 @@ def with_bones_to_joints(motion: Motion) -> Motion:
 
 
 def _next_joint(skeleton: Skeleton, joint: int) -> int | None:
-    """The joint to which a bone leads: its only child, or the only one that carries something; None if there is none."""
+    """The joint to which a bone leads, if any: its only child, or the only one that carries something."""
     long = [child for child in skeleton.children[joint] if skeleton.lengths[child] > 0.0]
     if len(long) > 1:
         ends = {end.joint for end in skeleton.ends}

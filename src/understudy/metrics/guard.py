@@ -97,7 +97,9 @@ def facing_lines(bodies: Sequence[tuple[Motion, Array, np.ndarray]]) -> np.ndarr
     lines = np.ones(bodies[0][2].shape[1], bool)
     for motion, places, (left, right) in bodies:
         widths = np.linalg.norm(places[:, left] - places[:, right], axis=-1)
-        least = np.maximum(MIN_SIDE_WIDTH_LEGS * leg_length(motion.skeleton), MIN_STEADY_WIDTH_SHARE * widths.mean(axis=0))
+        least = np.maximum(
+            MIN_SIDE_WIDTH_LEGS * leg_length(motion.skeleton), MIN_STEADY_WIDTH_SHARE * widths.mean(axis=0)
+        )
         # Limbs of a flat figure are apart only while they swing: that is not a line from right to left.
         lines &= widths.min(axis=0) > least
     for motion, _, (left, _) in bodies:
