@@ -27,6 +27,7 @@ from understudy.retarget.driver import retarget
 from understudy.retarget.ground import (
     COMPLIANT_STIFFNESS,
     _lowest_fingers,
+    _rigid_tips,
     compliant_joints,
     floor_constraints,
 )
@@ -369,3 +370,39 @@ def test_toes_that_the_source_lacks_bend_where_the_foot_tilts() -> None:
     assert ends_of_toes
     floor = np.percentile(pose.positions[:, feet, 1], 5)
     assert pose.points(ends_of_toes)[..., 1].min() > floor - 0.02 * leg_length(other)
+
+
+def with_toes_of_two_bones(motion: Motion) -> Motion:
+    """The same body with toes of two bones, the second of which never turns."""
+    skeleton, names = motion.skeleton, ["LeftToeTwo", "RightToeTwo"]
+    parents = [skeleton.joint("LeftToeBase"), skeleton.joint("RightToeBase")]
+    ends = [
+        replace(end, joint=f"{end.name.removesuffix('ToeTip')}ToeTwo", offset=HALF * end.offset)
+        if end.name in TIPS
+        else end
+        for end in skeleton.ends
+    ]
+    halves = [
+        HALF * next(end.offset for end in skeleton.ends if end.name == tip) for tip in ("LeftToeTip", "RightToeTip")
+    ]
+    still = np.tile([1.0, 0.0, 0.0, 0.0], (motion.num_frames, 2, 1))
+    longer = Skeleton(
+        names=(*skeleton.names, *names), parents=np.append(skeleton.parents, parents),
+        offsets=np.concatenate([skeleton.offsets, halves]),
+        rest=np.concatenate([skeleton.rest, still[0]]), ends=tuple(ends),
+    )  # fmt: skip
+    return Motion(
+        skeleton=longer, fps=motion.fps, root=motion.root, rotations=np.concatenate([motion.rotations, still], axis=1)
+    )
+
+
+def test_the_last_bone_of_a_toe_is_kept_off_the_floor_with_the_first() -> None:
+    """A bone that never turns moves with the toe that carries it: no plant says where its tip is."""
+    motion = with_toes_of_two_bones(samples.motion("walk").motion)
+    balls = [motion.skeleton.point(name) for name in ("LeftToeBase", "RightToeBase")]
+    assert not TIPS & {tip.name for tip in _rigid_tips(motion, balls, set())}
+    toes = [motion.skeleton.joint(name) for name in ("LeftToeBase", "RightToeBase")]
+    rotations = motion.rotations.copy()
+    rotations[:, toes] = rotations[:1, toes]
+    stiff = replace(motion, rotations=rotations)
+    assert {tip.name for tip in _rigid_tips(stiff, balls, set())} >= TIPS

@@ -704,15 +704,18 @@ def _rigid_tips(motion: Motion, planted: Sequence[Point], bendable: set[int]) ->
     a planted point too, or never turns and is not bendable: the plants say where they are."""
     skeleton = motion.skeleton
     chains = [skeleton.chain(skeleton.index[point.joint]) for point in planted]
-    rigid = set(motion.still_joints) - bendable
+    still, rigid = set(motion.still_joints) - bendable, set[int]()
     for point, chain in zip(planted, chains, strict=True):
         rigid |= set(chain if point.offset.any() else chain[:-1])
     standing = {chain[-1] for chain in chains}
     tips = _between_plants(skeleton, planted)
     for point in _distinct_points(skeleton):
         joint = skeleton.index[point.joint]
-        mover = joint if point.offset.any() else int(skeleton.parents[joint])
-        if mover in rigid and mover >= 0 and standing & set(skeleton.chain(mover)):
+        carrier = joint if point.offset.any() else int(skeleton.parents[joint])
+        chain = skeleton.chain(carrier) if carrier >= 0 else []
+        # A still bone moves with the one that carries it: the last bone of a toe with its first.
+        movers = [mover for mover in chain if mover not in still]
+        if standing & set(chain) and (not movers or movers[-1] in rigid):
             tips.append(point)
     return tips
 
