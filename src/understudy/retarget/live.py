@@ -247,8 +247,9 @@ def solve_quickly(
         at_frames[list(active)] = worst_violation(reached)
         sample = ProblemAtFrames(problem=problem, bodies=moved, frames=sampled_frames(problem, CHECK_RATE_HZ))
         worst = worst_violation(sample.measure())
+        seen = at_frames if number else worst
         # What is broken at the frames of the level is out of reach.
-        if not ((worst > unfinished) & (at_frames <= broken))[list(active)].any():
+        if not ((seen > unfinished) & (at_frames <= broken))[list(active)].any():
             break
     watch("solving", 0.5)
     active = tuple(sorted({*active, *newly_violated(problem, active, worst, ACTIVE_MARGIN)}))
