@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -42,8 +43,9 @@ def test_a_place_of_the_head_gets_denser_keys_around_it(data: Path) -> None:
     uneven, dense = (each.solve() for each in planned)
     assert not uneven.unmet
     assert not dense.unmet
-    assert uneven.keys == (
-        "Keys of the whole body are every 267 ms, and every 133 ms from 1.00 to 2.07 s, "
-        "where even keys leave constraints unmet."
-    )
+    words = r"Keys of the whole body are every 267 ms, and every 133 ms from (\S+) to (\S+) s, "
+    found = re.fullmatch(words + r"where even keys leave constraints unmet\.", uneven.keys)
+    assert found is not None
+    assert float(found[1]) < hold.start
+    assert hold.end < float(found[2])
     assert uneven.report().splitlines()[-1].strip() == uneven.keys

@@ -443,7 +443,7 @@ def test_no_sound_retarget_is_called_failed(name: str, body: str) -> None:
     frames = ":60" if body == "dog" and name in ("dance", "ladder") else None
     actor = ActorSpec(source=f"sample:{name}", target=f"sample:{body}")
     prepared = prepare(Recipe(actors=(actor,), reading=Reading(frames=frames)))
-    solution = prepared.solve(prepared.spacing("auto"))
+    solution = prepared.solve(prepared.spacing("auto")).solution
     assert measure(prepared, solution, 0.0)["faults"] == []
 
 

@@ -186,3 +186,19 @@ def test_body_without_a_standing_rest_pose_takes_its_limits_from_the_motion() ->
     straight = multiply(multiply(above[knee], from_axis_angle(X, np.radians(np.array([5.0, -25.0])))), frames[knee])
     beyond = excess(named(limits, "LeftLeg"), straight).max(-1)
     assert beyond[0] < 0.0 < beyond[1]
+
+
+@pytest.mark.parametrize(("degrees", "is_open"), [(60.0, False), (160.0, True)])
+def test_a_range_that_a_motion_leaves_by_far_is_left_open(degrees: float, is_open: bool) -> None:
+    """To bring a thigh back by a quarter turn and more, the whole body would turn about it."""
+    walk = motion("walk", seconds=1.0).motion
+    thigh = walk.skeleton.joint("LeftUpLeg")
+    rotations = walk.rotations.copy()
+    turn = from_axis_angle(np.array([0.0, 1.0, 0.0]), np.radians(degrees))
+    rotations[10:20, thigh] = multiply(rotations[10:20, thigh], turn)
+    assert skeleton_limits(walk.skeleton)
+    ranges, notes = joint_limits(replace(walk, rotations=rotations))
+    assert ("LeftUpLeg" not in {str(limit.joints()[0].point) for limit in ranges}) is is_open
+    assert [note.partition(":")[0] for note in notes] == ["`LeftUpLeg`"] * is_open
+    everything, _ = joint_limits(replace(walk, rotations=rotations), widen=False)
+    assert len(everything) == len(skeleton_limits(walk.skeleton))

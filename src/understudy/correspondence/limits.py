@@ -16,7 +16,7 @@ import numpy as np
 from understudy.base import quaternion
 from understudy.base.quaternion import Array, between, conjugate, cross, from_axis_angle, multiply, rotate, unrotate
 from understudy.base.records import cached, median, record
-from understudy.constraints.base import PointRef, twist_angles
+from understudy.constraints.base import ConstraintInput, PointRef, twist_angles
 from understudy.constraints.joint_range import JointRange
 from understudy.correspondence.neutral_pose import find_neutral_pose, stands_at_rest
 from understudy.figure.anatomy import BALLS, HINGES, NECK, SPINE, Normal
@@ -39,8 +39,32 @@ def joint_limits(
     """The skeleton's limits, or human ranges for a human body without limits (`human_limits`); and notes about them."""
     ranges = skeleton_limits(motion.skeleton, actor=actor)
     if ranges:
-        return [limit for limit in ranges if only is None or limit.joints()[0].point in only], []
+        wanted = [limit for limit in ranges if only is None or limit.joints()[0].point in only]
+        return _without_impossible(wanted, motion) if widen else (wanted, [])
     return human_limits(motion, actor=actor, only=only, widen=widen)
+
+
+MAX_BREACH_RADIANS = np.radians(75.0)
+"""How far a motion may leave the range of a ball joint. To bring it back from farther, the whole body would turn."""
+
+
+def _without_impossible(ranges: Sequence[JointRange], motion: Motion) -> tuple[list[JointRange], list[str]]:
+    """The ranges without those of ball joints that a motion leaves by far, and a note for each that is left out."""
+    kept: list[JointRange] = []
+    notes: list[str] = []
+    no_points = np.empty((motion.num_frames, 0, 3))
+    for limit in ranges:
+        name = str(limit.joints()[0].point)
+        joint = motion.skeleton.index[name]
+        view = ConstraintInput(times=motion.times, points=no_points, local_rotations=motion.rotations[:, [joint]])
+        breach = float(limit.measure(view).values.max(initial=0.0))
+        if motion.skeleton.kinds[joint] is JointKind.BALL and breach > MAX_BREACH_RADIANS:
+            notes.append(
+                f"`{name}`: its range is left open: the motion goes {np.degrees(breach):.0f} degrees beyond it."
+            )
+        else:
+            kept.append(limit)
+    return kept, notes
 
 
 @lru_cache(maxsize=64)

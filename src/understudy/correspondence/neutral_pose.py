@@ -72,6 +72,10 @@ MAX_HYPEREXTENDED_SINE = 0.5
 """Mean sine of the bend of a knee, against the way in which knees bend, up to which it is a leg that a capture shows as
 straight or beyond; with more, the body's knees do bend that way."""
 
+MAX_TWIST_RADIANS = np.radians(120.0)
+"""Angle about itself by which a bone of a limb may differ from a standing rest pose; what shows more is a knee that is
+hardly bent, or captured bent the wrong way."""
+
 MAX_ALONG_COSINE = 0.5
 """Cosine between the axis of a hinge and its bone above which the hinge twists the bone instead of bending it."""
 
@@ -541,7 +545,9 @@ class _Human:
         elif end.endswith("foot"):
             # Of a leg that stands straight, or a little beyond, the line of the hips shows which way its knee bends.
             ahead = float(np.sum(axes * unit(self.hip_line), axis=1).mean())
-            axes = -axes if -MAX_HYPEREXTENDED_SINE < ahead < 0.0 else axes
+            bent = float(np.linalg.norm(axes, axis=1).mean())
+            if ahead < -MIN_COHERENCE * bent and bent < MAX_HYPEREXTENDED_SINE:
+                axes = -axes
         sines = np.linalg.norm(axes, axis=1)
         moves = float(np.ptp(sines)) > MIN_BEND_RANGE_SINE or float(sines.mean()) > MIN_BENT_SINE
         moves = hinge is not None or (moves and self.motion.num_frames > 1)
@@ -551,7 +557,9 @@ class _Human:
             if np.linalg.norm(along) < self.min_length:
                 continue
             if moves and np.linalg.norm(axis) > max(MIN_COHERENCE * sines.mean(), MIN_BEND_SINE):
-                known[joint] = _orient(along, axis, goal, cross(goal, bend))
+                shown, swung = _orient(along, axis, goal, cross(goal, bend)), self._swung(joint, along, goal)
+                is_wrong = self.stands and float(angle_between(shown, swung)) > MAX_TWIST_RADIANS
+                known[joint] = swung if is_wrong else shown
             else:
                 known[joint] = self._swung(joint, along, goal)
         return known

@@ -72,13 +72,12 @@ class CheckInput:
     """(F,) whether `forward` is reliable."""
 
     @staticmethod
-    def of(motion: Motion, places: Array, pairs: np.ndarray, lines: np.ndarray) -> CheckInput:
-        """A body with places (F, J, 3), and with pairs of left and right joints (2, K), of which some (K,) are `lines`
-        that show its facing."""
+    def of(motion: Motion, places: Array, pairs: np.ndarray, weights: Array) -> CheckInput:
+        """A body with places (F, J, 3), and with pairs of left and right joints (2, K), the lines between which have
+        weights (K,) for its facing."""
+        lines = weights > 0.0
         difference = places[:, pairs[0, lines]] - places[:, pairs[1, lines]]
-        # A wide shoulder says no more of the facing than narrow hips.
-        mean_widths = np.linalg.norm(difference, axis=-1).mean(axis=0)
-        across = (difference / mean_widths[:, None]).sum(axis=1)
+        across = np.einsum("fki,k->fi", difference, weights[lines] / _mean_widths(places, pairs[:, lines]))
         forward = cross(across, UP)
         size = np.linalg.norm(forward, axis=-1)
         # Of a body that lies on its side, left is above right: its facing is unclear.
@@ -87,25 +86,32 @@ class CheckInput:
         return CheckInput(motion=motion, places=places, leg=leg_length(motion.skeleton), forward=forward, clear=clear)
 
 
-def facing_lines(bodies: Sequence[tuple[Motion, Array, np.ndarray]]) -> np.ndarray:
-    """(K,) which pairs of left and right joints show the facing of each of some bodies: of the pairs that are apart on
-    all of them, the topmost.
+def _mean_widths(places: Array, pairs: np.ndarray) -> Array:
+    """(K,) metres: the mean distance between left and right joints (2, K)."""
+    widths: Array = np.linalg.norm(places[:, pairs[0]] - places[:, pairs[1]], axis=-1).mean(axis=0)
+    return widths
+
+
+def facing_weights(bodies: Sequence[tuple[Motion, Array, np.ndarray]]) -> Array:
+    """(K,) how much each line from right to left shows of the facing of some bodies: its width, in legs of the body on
+    which it is narrower; zero for all but the topmost lines of those that keep their width on every body.
 
     Args:
-        bodies: For each its motion, its places (F, J, 3) and its pairs (2, K). Pairs correspond.
+        bodies: For each its motion, its places (F, J, 3) and its pairs of left and right joints (2, K). Pairs
+            correspond.
     """
-    lines = np.ones(bodies[0][2].shape[1], bool)
+    weights = np.full(bodies[0][2].shape[1], np.inf)
     for motion, places, (left, right) in bodies:
-        widths = np.linalg.norm(places[:, left] - places[:, right], axis=-1)
-        least = np.maximum(
-            MIN_SIDE_WIDTH_LEGS * leg_length(motion.skeleton), MIN_STEADY_WIDTH_SHARE * widths.mean(axis=0)
-        )
+        leg, mean_widths = leg_length(motion.skeleton), _mean_widths(places, np.stack([left, right]))
+        narrowest = np.linalg.norm(places[:, left] - places[:, right], axis=-1).min(axis=0)
         # Limbs of a flat figure are apart only while they swing: that is not a line from right to left.
-        lines &= widths.min(axis=0) > least
+        keeps = narrowest > np.maximum(MIN_SIDE_WIDTH_LEGS * leg, MIN_STEADY_WIDTH_SHARE * mean_widths)
+        weights = np.where(keeps, np.minimum(weights, mean_widths / leg), 0.0)
     for motion, _, (left, _) in bodies:
-        joints = set(left[lines].tolist())
-        lines = lines & [not joints.intersection(motion.skeleton.chain(int(joint))[:-1]) for joint in left]
-    return lines
+        joints = set(left[weights > 0.0].tolist())
+        is_below = [bool(joints.intersection(motion.skeleton.chain(int(joint))[:-1])) for joint in left]
+        weights = np.where(np.array(is_below, bool), 0.0, weights)
+    return weights
 
 
 def find_sides(source: Motion, result: Motion, correspondence: Correspondence | None) -> SidePairs:
@@ -420,9 +426,9 @@ def compare_sides(case: Comparison) -> tuple[str, str]:
     sides = _find_comparison_sides(case)
     assert case.source_pose is not None
     shown = case.source_pose.positions[:count], case.pose.positions[:count]
-    lines = facing_lines([(case.resampled, shown[0], sides.source), (case.result, shown[1], sides.result)])
-    source = CheckInput.of(case.resampled, shown[0], sides.source, lines)
-    result = CheckInput.of(case.result, shown[1], sides.result, lines)
+    weights = facing_weights([(case.resampled, shown[0], sides.source), (case.result, shown[1], sides.result)])
+    source = CheckInput.of(case.resampled, shown[0], sides.source, weights)
+    result = CheckInput.of(case.result, shown[1], sides.result, weights)
     # With another duration, steps half a cycle later would look mirrored.
     mirrored = describe_mirrored(source, result, sides, alike=case.same_structure) if case.same_duration else ""
     return mirrored, describe_wrong_way(source, result)
