@@ -73,7 +73,7 @@ MAX_HYPEREXTENDED_SINE = 0.5
 straight or beyond; with more, the body's knees do bend that way."""
 
 MAX_TWIST_RADIANS = np.radians(120.0)
-"""Angle about itself by which a bone of a limb may differ from a standing rest pose; what shows more is a knee that is
+"""Angle about itself by which a bone of a leg may differ from a standing rest pose; what shows more is a knee that is
 hardly bent, or captured bent the wrong way."""
 
 MAX_ALONG_COSINE = 0.5
@@ -540,9 +540,10 @@ class _Human:
         if end in self.joints:
             bones |= dict.fromkeys(self._between(self.joints[lower], self.joints[end]), last)
         hinge = self._hinge_axes(self.joints[lower], bones[self.joints[lower]], axes)
+        is_leg = end.endswith("foot")
         if hinge is not None:
             axes = hinge
-        elif end.endswith("foot"):
+        elif is_leg:
             # Of a leg that stands straight, or a little beyond, the line of the hips shows which way its knee bends.
             ahead = float(np.sum(axes * unit(self.hip_line), axis=1).mean())
             bent = float(np.linalg.norm(axes, axis=1).mean())
@@ -558,7 +559,8 @@ class _Human:
                 continue
             if moves and np.linalg.norm(axis) > max(MIN_COHERENCE * sines.mean(), MIN_BEND_SINE):
                 shown, swung = _orient(along, axis, goal, cross(goal, bend)), self._swung(joint, along, goal)
-                is_wrong = self.stands and float(angle_between(shown, swung)) > MAX_TWIST_RADIANS
+                contradicts = self.stands and float(angle_between(shown, swung)) > MAX_TWIST_RADIANS
+                is_wrong = is_leg and hinge is None and contradicts
                 known[joint] = swung if is_wrong else shown
             else:
                 known[joint] = self._swung(joint, along, goal)
