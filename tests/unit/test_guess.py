@@ -101,6 +101,16 @@ def test_a_swimmer_shows_no_floor(sway: float) -> None:
     assert guess(swimmer.skeleton, swimmer).up == "Y"
 
 
+def test_who_lies_with_slow_feet_shows_no_floor_below_them() -> None:
+    """A man on his back slides slowly along the floor: his feet are slow, but only what is below his back is steady."""
+    root = np.zeros((200, 3))
+    root[:, 1], root[:, 2] = 0.1, np.linspace(0.0, 0.5, 200)
+    rotations = identity(200, len(NAMES)).copy()
+    rotations[:, 0] = from_axis_angle([1.0, 0.0, 0.0], -0.5 * np.pi)
+    lying = Motion(skeleton=person(), fps=20.0, root=root, rotations=rotations)
+    assert guess(lying.skeleton, lying).up == "Y"
+
+
 def test_the_unit_of_cmu_is_known_by_its_names() -> None:
     names = (*NAMES[:5], "LHipJoint", "RHipJoint", *NAMES[7:])
     size = 1.0 / UNITS["cmu"]

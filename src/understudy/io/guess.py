@@ -217,7 +217,7 @@ def _guess_up(body: _Body, positions: Array, ends: Array, motion: Motion | None)
         rise, reasons = _rise(body, positions)
         standing = _rest_rise(body) if motion is not None else None
         if motion is not None and standing is not None and _axis(standing) != _axis(rise):
-            evidence = _floor_evidence(body, positions, motion, rise, size)
+            evidence = _floor_evidence(body, positions, motion, (rise, standing), size)
             rise = evidence * rise + 1.5 * (1.0 - evidence) * standing
             reasons.append(f"the rest pose stands along {_axis(standing)}")
             if evidence < 1.0:
@@ -266,7 +266,9 @@ def _rest_rise(body: _Body) -> Array | None:
         return None
     positions = _sample_positions(body.skeleton, None)[0][0]
     tops, feet = (np.array(side) for side in zip(*body.feet, strict=True))
-    lines = [*(positions[tops] - positions[feet]), positions[body.head] - positions[tops].mean(axis=0)]
+    # The legs together: those of a body with wide hips, whose joints lie in the middle, point to the sides.
+    middle = positions[tops].mean(axis=0)
+    lines = [middle - positions[feet].mean(axis=0), positions[body.head] - middle]
     directions = np.array([line / max(np.linalg.norm(line), 1e-300) for line in lines])
     axis = int(np.argmax(np.abs(directions.sum(axis=0))))
     along = np.zeros(3)
@@ -274,18 +276,25 @@ def _rest_rise(body: _Body) -> Array | None:
     return along if float((directions @ along).min()) > MIN_UPRIGHT_COSINE else None
 
 
-def _floor_evidence(body: _Body, positions: Array, motion: Motion, rise: Array, size: float) -> float:
-    """How clearly a motion shows a floor, 0 to 1: by a steady lowest point or a foot that stands.
+def _floor_evidence(body: _Body, positions: Array, motion: Motion, rises: tuple[Array, Array], size: float) -> float:
+    """How clearly a motion shows a floor below the first of two directions, and not below the second, 0 to 1: by a
+    steady lowest point or a foot that stands. The feet of who lies are slow, too.
 
     A few frames show neither; there, the body counts as far as it stays upright.
     """
+    rise = rises[0]
     if motion.num_frames < MIN_FLOOR_FRAMES:
         upright = float(np.linalg.norm(rise)) / (1.0 if body.head is None else 1.5)
         return min(max(2.0 * upright - 1.0, 0.0), 1.0)
-    up = UP_AXES.index(_axis(rise))
-    lowest = positions[:, :, up].min(axis=1) if up < 3 else positions[:, :, up - 3].max(axis=1)
-    if float(lowest.std()) < MAX_FLOOR_SWAY * size:
+    sways = []
+    for direction in rises:
+        up = UP_AXES.index(_axis(direction))
+        lowest = positions[:, :, up].min(axis=1) if up < 3 else positions[:, :, up - 3].max(axis=1)
+        sways.append(float(lowest.std()))
+    if sways[0] < MAX_FLOOR_SWAY * size:
         return 1.0
+    if sways[0] > sways[1]:
+        return 0.0
     frames = distinct(np.linspace(0, motion.num_frames - 2, NUM_SAMPLED_FRAMES).astype(int))
     feet = [foot for _, foot in body.feet]
     here, there = (_pose(motion, frames + step).positions[:, feet] for step in (0, 1))
