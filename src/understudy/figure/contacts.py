@@ -373,23 +373,10 @@ def find_creeps(
             if last - first + 1 < shortest and not before and not after:
                 continue
             frames = np.arange(first - before, last + 1 + after)
-            places = [of_point[holder[i]].place if is_held else None
-                      for i, is_held in ((first, before), (last + 2, after))]  # fmt: skip
-            path = _joined_path(paths[frames, column], *places)
+            path = paths[frames, column]
             for piece in _cut_path(path, MAX_CREEP_LEGS * leg):
                 creeps.append(Creep(point=point, times=motion.times[frames[piece]], path=path[piece]))
     return creeps
-
-
-def _joined_path(path: Array, start: Array | None, end: Array | None) -> Array:
-    """(n, 3) a path with an evenly changing shift, so that it begins and ends at given places (3,)."""
-    if start is None and end is None:
-        return path
-    shifts = [path[0] if start is None else start, path[-1] if end is None else end] - path[[0, -1]]
-    shifts = shifts[[1, 1]] if start is None else shifts[[0, 0]] if end is None else shifts
-    share = np.linspace(0.0, 1.0, len(path))[:, None]
-    joined: Array = path + (1.0 - share) * shifts[0] + share * shifts[1]
-    return joined
 
 
 def _mean_speeds(paths: Array, fps: float, seconds: float) -> Array:

@@ -17,6 +17,7 @@ import numpy as np
 from understudy.base.quaternion import Array, cross
 from understudy.base.records import cached, distinct, record, unchecked
 from understudy.constraints.base import Constraint, ConstraintInput, PointRef, Relation, Residuals, Unit, repeat_frames
+from understudy.figure.contacts import find_runs
 from understudy.figure.kinematics import pose_of
 from understudy.figure.limbs import first_of_limb, limb_joints
 from understudy.solve.coordinates import MOTION_INDEPENDENT, Body, make_rest_body
@@ -441,8 +442,29 @@ class HeldLimbs:
                 turns[limb] = self._turn(limb, fade)
             if (limb, point) not in moved:
                 displacement, held = self._rigid_displacement(limb, turns[limb], point)
-                moved[limb, point] = known(faded(displacement, held, self.slow[limb], fade))
+                rigid = known(faded(displacement, held, self.slow[limb], fade))
+                moved[limb, point] = self._steadied(limb, point, rigid, fade)
             yield number, path + moved[limb, point][self.problem.constraint_frames[number]]
+
+    def _steadied(self, limb: tuple[int, int], point: int, change: Array, fade: int) -> Array:
+        """A change (F, 3) of a slow point that keeps it as still as it can, but joins its own contacts."""
+        slow, path = np.zeros(len(change), bool), self._path(point)
+        for number in self.paths:
+            if int(self.problem.targets[number].points[0]) == point:
+                slow[self.problem.constraint_frames[number]] = True
+        out = change.copy()
+        for first, last in find_runs(slow):
+            run = slice(first, last + 1)
+            out[run] = steadying_part(path[run], change[run])
+        if point not in self.needs[limb]:
+            return out
+        held = np.flatnonzero(np.isfinite(self.needs[limb][point][:, 0]))
+        every = np.arange(len(change))
+        later = np.searchsorted(held, every)
+        away = [np.abs(every - held[np.clip(later - back, 0, len(held) - 1)]) for back in (0, 1)]
+        near = smooth_fall(np.minimum(*away) / fade)[:, None]
+        steadied: Array = near * change + (1.0 - near) * out
+        return steadied
 
     def _turn(self, limb: tuple[int, int], fade: int) -> Array:
         """(F, 3) radians: the small rotation that a limb's two held points ask for, fading beside these frames."""
@@ -487,6 +509,18 @@ class HeldLimbs:
                 pose = pose_of(motion, [motion.skeleton.index[ref.joint] for ref in refs])
                 paths |= dict(zip(some, pose.points(refs).transpose(1, 0, 2), strict=True))
         return paths
+
+
+def steadying_part(path: Array, change: Array) -> Array:
+    """(n, 3) metres: the mean of a change (n, 3), and as much of the rest as keeps a path (n, 3) still.
+
+    Where a foot slides, all of its points do, and what stops the held one stops the others. Where it turns about a
+    point that is nearly still, that point would move with what stops another.
+    """
+    mean = change.mean(axis=0)
+    rest = change - mean
+    share = -np.sum((path - path.mean(axis=0)) * rest) / max(float(np.sum(rest**2)), 1e-18)
+    return mean + float(np.clip(share, 0.0, 1.0)) * rest
 
 
 def faded(change: Array, held: np.ndarray, slow: np.ndarray, fade: int) -> Array:
