@@ -11,6 +11,8 @@ from understudy.analogy.conditions import PoseAt
 from understudy.analogy.quality import (
     above_hip,
     crouch,
+    least_leg_height,
+    leg_joints,
     lift,
     lift_habit,
     lift_ratio,
@@ -47,6 +49,9 @@ MIN_SHARE_OF_LIFT = 0.5
 
 HIP_MARGIN_LEGS = 0.02
 """How far a foot may be above its hip."""
+
+LEG_HEIGHT_SHARE = 0.8
+"""Of the least height that a leg has in the example, the share below which it is kept from lying down."""
 
 MAX_LOWEST = 3
 """Of the parts that one joint moves, so many of the lowest at each time are kept out of the floor."""
@@ -150,27 +155,63 @@ def _lift_foot(
     return constraints
 
 
-def keep_below_hips(motion: Motion, pairs: Sequence[FootPair], source: Motion) -> list[Region]:
-    """Constraints that keep feet below their hips, as those of the source are, where they come above them."""
+def keep_below_hips(
+    motion: Motion, pairs: Sequence[FootPair], source: Motion, rises: dict[str, float], floor: float
+) -> list[Region]:
+    """Constraints that keep feet below their hips, as those of the source are, where they come above them.
+
+    A body that lands between long legs may have its hips at the ground: where a foot stands is never too high.
+    """
     regions: list[Region] = []
     leg, times = leg_length(motion.skeleton), np.arange(motion.num_frames) / motion.fps
     for pair in pairs:
         (above, hips), (source_above, _) = above_hip(motion, pair.foot), above_hip(source, pair.source)
         if source_above.max() > 0.0 or above.max() < HIP_MARGIN_LEGS * leg:
             continue
-        centre = np.zeros((motion.num_frames, 3))
-        centre[:, 1] = hips + HIP_MARGIN_LEGS * leg
-        regions += [
-            Region(
-                point=PointRef(point=point),
-                shape="half_space",
-                centre=centre,
-                times=times,
-                normal=np.array([0.0, -1.0, 0.0]),
-                name=f"{point.name} not above the hip",
+        for point in pair.foot:
+            centre = np.zeros((motion.num_frames, 3))
+            centre[:, 1] = np.maximum(hips, floor + rises.get(point.name, 0.0)) + HIP_MARGIN_LEGS * leg
+            regions.append(
+                Region(
+                    point=PointRef(point=point),
+                    shape="half_space",
+                    centre=centre,
+                    times=times,
+                    normal=np.array([0.0, -1.0, 0.0]),
+                    name=f"{point.name} not above the hip",
+                )
             )
-            for point in pair.foot
-        ]
+    return regions
+
+
+def keep_legs_up(
+    motion: Motion,
+    pairs: Sequence[FootPair],
+    source: Motion,
+    examples: tuple[Motion | None, Motion | None],
+    floor: float,
+) -> list[Region]:
+    """Constraints that keep legs from lying along the ground where they would lie lower than ever in B's example.
+
+    The joint that is highest when the leg lies lowest in the example keeps most of the height that the leg always has.
+    """
+    a, b = examples
+    if a is None or b is None:
+        return []
+    regions = []
+    for pair in pairs:
+        lowered = least_leg_height(source, pair.source) / max(least_leg_height(a, pair.source), 1e-6)
+        kept = LEG_HEIGHT_SHARE * min(lowered, 1.0) * least_leg_height(b, pair.foot)
+        if least_leg_height(motion, pair.foot) >= kept:
+            continue
+        joints = leg_joints(motion.skeleton, pair.foot)
+        heights = fk(b).positions[:, joints, 1]
+        lowest = int(np.argmin(heights.max(axis=1)))
+        point = motion.skeleton.point(motion.skeleton.names[joints[int(np.argmax(heights[lowest]))]])
+        centre = np.array([0.0, floor + kept * leg_length(motion.skeleton), 0.0])
+        regions.append(
+            Region(point=PointRef(point=point), centre=centre, weight=HEIGHT_WEIGHT, name=f"{point.name} not down")
+        )
     return regions
 
 

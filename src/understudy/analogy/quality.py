@@ -18,7 +18,7 @@ from understudy.figure.contacts import Contact, held_frames
 from understudy.figure.kinematics import Pose, fk
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion
-from understudy.figure.skeleton import Point
+from understudy.figure.skeleton import Point, Skeleton
 
 LIFT_RANGE = (0.65, 1.5)
 """The lift of a foot, relative to the lift that the source's asks for, that looks like the source's."""
@@ -65,6 +65,9 @@ MAX_SUNK_LEGS = 0.06
 MAX_ACCELERATION_LEGS_PER_S2, MAX_JUMP_LEGS = 60.0, 0.05
 """The largest acceleration of a body that lands, and a jump from one frame to the next, beyond it, that looks wrong."""
 
+MAX_FLATTENED = 0.5
+"""A leg whose highest joint comes down to this share of the height that it always has in the example looks wrong."""
+
 MIN_CLEARANCE_LEGS = 0.05
 """A joint that is nearer to the floor in the example belongs to a foot, or is a helper of the rig."""
 
@@ -101,6 +104,8 @@ class Quality:
     """Radians by which arms, or half the angle by which the trunk, are held otherwise than A's; 0 unless human."""
     sunk: float = 0.0
     """Legs by which a part of B that is above the floor in its example is below it."""
+    flattened: float = 0.0
+    """Share by which a leg, at its flattest, lies lower than ever in B's example, beyond what its partner's does."""
     jump: float = 0.0
     """Legs by which the root of B jumps from one frame to the next, as where a capture begins with another pose."""
 
@@ -118,6 +123,7 @@ class Quality:
             "paired": self.paired**2,
             "posture": _falling(self.posture, 0.5 * MAX_POSTURE_RADIANS, MAX_POSTURE_RADIANS),
             "sunk": _falling(self.sunk, 0.5 * MAX_SUNK_LEGS, MAX_SUNK_LEGS),
+            "flattened": _falling(self.flattened, 0.5 * MAX_FLATTENED, MAX_FLATTENED),
             "jump": _falling(self.jump, 0.0, MAX_JUMP_LEGS),
         }
 
@@ -151,6 +157,7 @@ class Quality:
             "paired": f"{100 * (1.0 - self.paired):.0f} % of the feet step with no foot of the source",
             "posture": f"trunk or arms are held {np.degrees(self.posture):.0f} degrees otherwise than the source's",
             "sunk": f"the body is {self.sunk:.2f} legs in the floor",
+            "flattened": f"a leg lies {100 * self.flattened:.0f} % nearer to the ground than ever in the example",
             "jump": f"the body jumps by {self.jump:.2f} legs from one frame to the next",
         }
         return [phrases[name] for name, factor in self.factors.items() if factor < MIN_GOOD_FACTOR]
@@ -170,6 +177,7 @@ class Quality:
             "paired": self.paired,
             "posture": self.posture,
             "sunk": self.sunk,
+            "flattened": self.flattened,
             "jump": self.jump,
         }
 
@@ -234,6 +242,7 @@ def measure_quality(
         paired=len(stepping.pairs) / stepping.num_feet if stepping.pairs and stepping.num_feet else 1.0,
         posture=_posture(motion, source, examples),
         sunk=_sunk(motion, stepping.pairs, examples[1], floor),
+        flattened=flattened(motion, stepping.pairs, source, examples),
         jump=largest_jump(motion),
     )
 
@@ -278,6 +287,39 @@ def parts_above_floor(example: Motion, pairs: Sequence[FootPair]) -> list[Point]
     usual = np.percentile(fk(example).points(points)[..., 1], 2, axis=0) - ground
     clearance = MIN_CLEARANCE_LEGS * leg_length(skeleton)
     return [point for point, height in zip(points, usual, strict=True) if height > clearance]
+
+
+def flattened(
+    motion: Motion, pairs: Sequence[FootPair], source: Motion, examples: tuple[Motion | None, Motion | None]
+) -> float:
+    """Share by which a leg of B lies lower than ever in its example, beyond what A's does; 0 without examples.
+
+    A leg that is stretched out along the ground has its hip and knee near it. The hips of who crouches are low, too.
+    """
+    a, b = examples
+    if a is None or b is None:
+        return 0.0
+    shares = []
+    for pair in pairs:
+        kept = [
+            least_leg_height(new, foot) / max(least_leg_height(example, foot), 1e-6)
+            for new, example, foot in ((motion, b, pair.foot), (source, a, pair.source))
+        ]
+        shares.append(1.0 - kept[0] / float(np.clip(kept[1], 1e-6, 1.0)))
+    return max(0.0, *shares) if shares else 0.0
+
+
+def least_leg_height(motion: Motion, foot: Sequence[Point]) -> float:
+    """Legs from the lowest height of a foot to the highest joint of its leg, when that is lowest."""
+    heights = fk(motion).positions[:, leg_joints(motion.skeleton, foot), 1].max(axis=1)
+    ground = np.percentile(foot_heights(motion, foot), 5)
+    return float(np.percentile(heights, 2) - ground) / leg_length(motion.skeleton)
+
+
+def leg_joints(skeleton: Skeleton, foot: Sequence[Point]) -> list[int]:
+    """The joints of the leg of a foot, from its top down."""
+    below = skeleton.below(limb_top(skeleton, foot[0]))
+    return [j for j in skeleton.chain(skeleton.joint(foot[-1].joint)) if below[j]]
 
 
 def lift(motion: Motion, foot: Sequence[Point]) -> float:

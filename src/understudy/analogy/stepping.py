@@ -174,9 +174,9 @@ def standing_points(motion: Motion, points: Sequence[Point]) -> tuple[Point, ...
     skeleton = motion.skeleton
     tips = [*skeleton.ends, *(skeleton.point(n) for j, n in enumerate(skeleton.names) if not skeleton.children[j])]
     tips = [tip for tip in tips if tip.offset.any() or not any(end.joint == tip.joint for end in skeleton.ends)]
-    lengths = {limb_top(skeleton, p): _limb_length(skeleton, p) for p in [*points, *tips]}
+    lengths = {limb_top(skeleton, p): limb_length(skeleton, p) for p in [*points, *tips]}
     longest = max((lengths[limb_top(skeleton, p)] for p in points), default=0.0)
-    legs = [p for p in points if _limb_length(skeleton, p) >= MIN_LIMB_SHARE * longest]
+    legs = [p for p in points if limb_length(skeleton, p) >= MIN_LIMB_SHARE * longest]
     if not legs:
         return tuple(points)
     low = {p.name: float(np.percentile(h, 5)) for p, h in zip(legs, fk(motion).points(legs)[..., 1].T, strict=True)}
@@ -184,7 +184,7 @@ def standing_points(motion: Motion, points: Sequence[Point]) -> tuple[Point, ...
     covered = {limb_top(skeleton, p) for p in legs}
     for tip in tips:
         top = limb_top(skeleton, tip)
-        if top in covered or _limb_length(skeleton, tip) < MIN_LIMB_SHARE * longest or top == 0:
+        if top in covered or limb_length(skeleton, tip) < MIN_LIMB_SHARE * longest or top == 0:
             continue
         heights = fk(motion).points([tip])[:, 0, 1]
         if float(np.percentile(heights, 5)) <= highest and np.ptp(heights) > 1e-3 * leg_length(skeleton):
@@ -193,7 +193,7 @@ def standing_points(motion: Motion, points: Sequence[Point]) -> tuple[Point, ...
     return tuple(legs)
 
 
-def _limb_length(skeleton: Skeleton, point: Point) -> float:
+def limb_length(skeleton: Skeleton, point: Point) -> float:
     """Metres along the bones from the top of a limb to a point on it."""
     top = limb_top(skeleton, point)
     chain = [j for j in skeleton.chain(skeleton.joint(point.joint)) if skeleton.below(top)[j]][1:]
