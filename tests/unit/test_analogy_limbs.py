@@ -18,15 +18,15 @@ from understudy.analogy.preparation import Settings, find_jumps, flipping_ends
 from understudy.analogy.quality import (
     Quality,
     flattened,
+    floors_of_parts,
     largest_jump,
     least_leg_height,
     lift,
     lift_ratio,
-    parts_above_floor,
     steps_and_path,
     wanted_lift,
 )
-from understudy.analogy.stepping import FootPair, feet_of, limb_length, limb_top
+from understudy.analogy.stepping import FootPair, feet_of, limb_length, limb_top, same_on_both_sides, standing_heights
 from understudy.analogy.study import Study, make_study, spread_markers
 from understudy.base.quaternion import between, conjugate, exp, from_axis_angle, log, multiply, unrotate
 from understudy.constraints.base import PointRef
@@ -203,9 +203,10 @@ def test_feet_that_hang_apart_from_the_legs_march_with_them() -> None:
 def test_parts_that_would_be_in_the_floor_are_kept_above_it(walk: Study) -> None:
     motion, feet = walk.motion, feet_of(walk.motion.skeleton, contact_points(walk.motion))
     pairs = [FootPair(foot=tuple(foot), source=tuple(foot)) for foot in feet]
-    parts = {point.name for point in parts_above_floor(motion, pairs)}
-    assert {"Hips", "Head", "LeftHand"} <= parts
-    assert not {"LeftToeBase", "RightToeBase"} & parts
+    parts = {point.name: height for point, height in floors_of_parts(motion, pairs).items()}
+    assert {"Hips", "Head", "LeftHand", "LeftToeTip", "RightToeTip"} <= set(parts)
+    assert all(-0.02 < height <= 0.0 for height in parts.values())
+    assert not {"LeftToeBase", "RightToeBase"} & set(parts)
     assert keep_above_floor(motion, pairs, None, 0.0) == []
     sunk = replace(motion, root=motion.root - [0.0, leg_length(motion.skeleton), 0.0])
     kept = {constraint.label for constraint in keep_above_floor(sunk, pairs, motion, 0.0)}
@@ -378,3 +379,28 @@ def _with_a_leg_laid_down(motion: Motion, foot: Sequence[Point]) -> Motion:
         parent = pose.rotations[40:50, skeleton.parents[joint]]
         rotations[40:50, joint] = multiply(conjugate(parent), multiply(turn, multiply(parent, rotations[40:50, joint])))
     return replace(motion, rotations=rotations)
+
+
+def test_a_foot_that_stands_on_a_bump_in_the_example_is_as_high_as_the_other(walk: Study) -> None:
+    """The lower side of two shows how thick soles are; a body that walks over a bump has no thicker sole there."""
+    points = contact_points(walk.motion)
+    level = standing_heights(walk.motion, points)
+    bumpy = {name: height + (0.03 if name.startswith("Left") else 0.0) for name, height in level.items()}
+    same = same_on_both_sides(walk.motion.skeleton, points, bumpy)
+    for name in bumpy:
+        across = name.replace("Left", "Right") if "Left" in name else name.replace("Right", "Left")
+        assert same[name] == same[across] == min(bumpy[name], bumpy[across])
+
+
+def test_toes_go_no_deeper_into_the_floor_than_in_the_example(walk: Study) -> None:
+    """A toe tip is no part that stands, nor one that is above the floor all through the example."""
+    motion, feet = walk.motion, feet_of(walk.motion.skeleton, contact_points(walk.motion))
+    pairs = [FootPair(foot=tuple(foot), source=tuple(foot)) for foot in feet]
+    rotations, toe = motion.rotations.copy(), motion.skeleton.joint("LeftToeBase")
+    rotations[:, toe] = multiply(rotations[:, toe], from_axis_angle(np.array([1.0, 0.0, 0.0]), np.radians(50.0)))
+    (region,) = (
+        region
+        for region in keep_above_floor(replace(motion, rotations=rotations), pairs, motion, 0.0)
+        if region.label == "LeftToeTip not in the floor"
+    )
+    assert -0.02 < region.centre[1] <= 0.0

@@ -11,12 +11,12 @@ from understudy.analogy.conditions import PoseAt
 from understudy.analogy.quality import (
     above_hip,
     crouch,
+    floors_of_parts,
     least_leg_height,
     leg_joints,
     lift,
     lift_habit,
     lift_ratio,
-    parts_above_floor,
     wanted_lift,
 )
 from understudy.analogy.stepping import FootPair, Stepping, foot_heights
@@ -216,16 +216,23 @@ def keep_legs_up(
 
 
 def keep_above_floor(motion: Motion, pairs: Sequence[FootPair], example: Motion | None, floor: float) -> list[Region]:
-    """Constraints that keep above the floor the parts of B that are above it in its example and come near it."""
+    """Constraints that keep above the floor the parts of B that are above it in its example and come near it.
+
+    Toes go no deeper than in the example.
+    """
     if example is None or not pairs:
         return []
-    parts = parts_above_floor(example, pairs)
-    heights = fk(motion).points(parts)[..., 1] - floor
+    floors = floors_of_parts(example, pairs)
+    parts, lowest = list(floors), np.array(list(floors.values()))
+    heights = fk(motion).points(parts)[..., 1] - floor - lowest
     near = heights.min(axis=0) < MAX_NEAR_FLOOR_LEGS * leg_length(motion.skeleton)
     near &= _ever_lowest(motion.skeleton, parts, heights)
-    centre = np.array([0.0, floor, 0.0])
     return [
-        Region(point=PointRef(point=parts[i]), centre=centre, name=f"{parts[i].name} not in the floor")
+        Region(
+            point=PointRef(point=parts[i]),
+            centre=np.array([0.0, floor + lowest[i], 0.0]),
+            name=f"{parts[i].name} not in the floor",
+        )
         for i in np.flatnonzero(near).tolist()
     ]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from understudy.analogy.posture import have_posture, posture_deviations
-from understudy.analogy.stepping import FootPair, Stepping, foot_heights, hip_height, limb_top
+from understudy.analogy.stepping import FootPair, Stepping, foot_heights, hip_height, limb_top, standing_heights
 from understudy.analogy.study import find_course
 from understudy.base.quaternion import Array, conjugate, multiply, rotate
 from understudy.base.records import record
@@ -271,13 +271,18 @@ def _sunk(motion: Motion, pairs: Sequence[FootPair], example: Motion | None, flo
     """Legs by which a part of B that is above the floor in its example is below it."""
     if example is None or not pairs:
         return 0.0
-    heights = fk(motion).points(parts_above_floor(example, pairs))[..., 1] - floor
-    lowest = np.percentile(heights, 2, axis=0) if heights.size else np.zeros(0)
-    return max(float(-lowest.min(initial=0.0)), 0.0) / leg_length(motion.skeleton)
+    floors = floors_of_parts(example, pairs)
+    depths = floor + np.array(list(floors.values())) - fk(motion).points(list(floors))[..., 1]
+    deepest = np.percentile(depths, 98, axis=0) if depths.size else np.zeros(0)
+    return max(float(deepest.max(initial=0.0)), 0.0) / leg_length(motion.skeleton)
 
 
-def parts_above_floor(example: Motion, pairs: Sequence[FootPair]) -> list[Point]:
-    """The joints and tips of B that are above the floor all through its example: what must not be in the floor."""
+def floors_of_parts(example: Motion, pairs: Sequence[FootPair]) -> dict[Point, float]:
+    """The joints and tips of B that must not be in the floor, with how high above it each must be, metres, 0 or less.
+
+    What is above the floor all through the example stays above it. Toes, tails, and what else comes down to the floor
+    but is no point on which B stands, go no deeper than in the example. The root of a rig may be a mark on the floor.
+    """
     skeleton = example.skeleton
     # A joint on the root that nothing hangs on, such as a mark between the footsteps, is a helper of the rig.
     helpers = {j for j, parent in enumerate(skeleton.parents) if parent == 0 and not skeleton.children[j]}
@@ -286,7 +291,19 @@ def parts_above_floor(example: Motion, pairs: Sequence[FootPair]) -> list[Point]
     ground = min(float(np.percentile(fk(example).points(pair.foot)[..., 1], 5)) for pair in pairs)
     usual = np.percentile(fk(example).points(points)[..., 1], 2, axis=0) - ground
     clearance = MIN_CLEARANCE_LEGS * leg_length(skeleton)
-    return [point for point, height in zip(points, usual, strict=True) if height > clearance]
+    soles = [point for pair in pairs for point in pair.foot]
+    stands = {(point.joint, point.offset.tobytes()) for point in soles}
+    # The points on which B stands are as high above the ground as the sole is thick.
+    thick = ground - min(
+        float(np.percentile(fk(example).points([sole])[..., 1], 5)) - height
+        for sole, height in zip(soles, standing_heights(example, soles).values(), strict=True)
+    )
+    return {
+        point: min(float(height) + thick, 0.0)
+        for point, height in zip(points, usual, strict=True)
+        if height > clearance
+        or (skeleton.joint(point.joint) > 0 and (point.joint, point.offset.tobytes()) not in stands)
+    }
 
 
 def flattened(

@@ -12,7 +12,7 @@ from understudy.base.quaternion import Array
 from understudy.base.records import record
 from understudy.figure.contacts import Contact, held_frames, leg_ratio
 from understudy.figure.kinematics import fk
-from understudy.figure.measures import is_humanoid, leg_length
+from understudy.figure.measures import is_humanoid, leg_length, partners
 from understudy.figure.motion import Motion
 from understudy.figure.roles import meet
 from understudy.figure.skeleton import Point, Skeleton
@@ -242,6 +242,21 @@ def standing_heights(motion: Motion, points: Sequence[Point]) -> dict[str, float
         tips = [end for end in skeleton.ends if below[skeleton.index[end.joint]]]
     heights = np.percentile(fk(motion).points([*points, *tips])[..., 1], 5, axis=0)
     return {point.name: float(height - heights.min()) for point, height in zip(points, heights, strict=False)}
+
+
+def same_on_both_sides(skeleton: Skeleton, points: Sequence[Point], heights: dict[str, float]) -> dict[str, float]:
+    """Heights by name of points; of a point and its partner on the other side both have the lower one."""
+    partner = partners(skeleton)
+    others: dict[int, list[Point]] = {}
+    for point in points:
+        others.setdefault(int(partner[skeleton.joint(point.joint)]), []).append(point)
+    same = dict(heights)
+    for point in points:
+        across = others.get(skeleton.joint(point.joint), [])
+        size = float(np.linalg.norm(point.offset))
+        nearest = min(across, key=lambda other: abs(float(np.linalg.norm(other.offset)) - size), default=point)
+        same[point.name] = min(heights[point.name], heights[nearest.name])
+    return same
 
 
 def step(
