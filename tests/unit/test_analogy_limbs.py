@@ -17,6 +17,7 @@ from understudy.analogy.matching import MAX_SCALE, bound_scales, match
 from understudy.analogy.preparation import Settings, find_jumps, flipping_ends
 from understudy.analogy.quality import (
     Quality,
+    faces_elsewhere,
     flattened,
     floors_of_parts,
     largest_jump,
@@ -128,6 +129,7 @@ GOOD = Quality(lifts={"foot": 1.0}, above_hips=-0.5, crouch=0.0, path=1.0, stanc
         ({"crouch": 0.3}, "lower than the source's"),
         ({"path": 2.5}, "times as long as its steps"),
         ({"jump": 0.2}, "jumps by 0.20 legs from one frame to the next"),
+        ({"turned": 2.0}, "faces 115 degrees from where the source's faces"),
         ({"flattened": 0.6}, "60 % nearer to the ground than ever in the example"),
         ({"stance": 0.6}, "60 % of the time"),
         ({"limits": 0.5}, "beyond its limits"),
@@ -404,3 +406,11 @@ def test_toes_go_no_deeper_into_the_floor_than_in_the_example(walk: Study) -> No
         if region.label == "LeftToeTip not in the floor"
     )
     assert -0.02 < region.centre[1] <= 0.0
+
+
+def test_a_body_that_faces_elsewhere_is_seen(walk: Study) -> None:
+    """Half a turn is seen, a hip that swings is not."""
+    motion, rotations = walk.motion, walk.motion.rotations.copy()
+    assert faces_elsewhere(motion, motion) < 1e-6
+    rotations[40:80, 0] = multiply(from_axis_angle(np.array([0.0, 1.0, 0.0]), np.radians(120.0)), rotations[40:80, 0])
+    assert faces_elsewhere(replace(motion, rotations=rotations), motion) == pytest.approx(np.radians(120.0), abs=0.1)

@@ -330,9 +330,10 @@ def unmet_feet(solution: Solution, stepping: Stepping) -> list[FootPair]:
     return [pair for pair in stepping.pairs if strays & {point.name for point in pair.foot}]
 
 
-def without_feet(heights: Sequence[Constraint], feet: Sequence[FootPair]) -> list[Constraint]:
-    """Constraints on heights, without those on points of some feet."""
+def without_feet(heights: Sequence[Constraint], feet: Sequence[FootPair], skeleton: Skeleton) -> list[Constraint]:
+    """Constraints on heights, without those on points of some feet and on joints of their legs."""
     names = {point.name for pair in feet for point in pair.foot}
+    names |= {skeleton.names[joint] for pair in feet for joint in leg_joints(skeleton, pair.foot)}
     return [height for height in heights if not names & {_name(ref) for ref in height.point_refs()}]
 
 

@@ -355,7 +355,7 @@ def _plant_feet(inputs: Preparation, draft: _Draft, poses: Sequence[PoseAt]) -> 
     feet = unmet_feet(solution, stepping)
     if feet:
         # A contact is more than a wish: the feet that do not stand are lifted as they are.
-        second = solve(without_feet(heights, feet))
+        second = solve(without_feet(heights, feet, motion.skeleton))
         solution = min(solution, second, key=worst_contact)
     return solution, motion
 

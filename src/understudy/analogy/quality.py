@@ -16,7 +16,7 @@ from understudy.constraints.base import ConstraintInput
 from understudy.constraints.joint_range import JointRange
 from understudy.figure.contacts import Contact, held_frames
 from understudy.figure.kinematics import Pose, fk
-from understudy.figure.measures import leg_length
+from understudy.figure.measures import facing, leg_length
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point, Skeleton
 
@@ -65,6 +65,12 @@ MAX_SUNK_LEGS = 0.06
 MAX_ACCELERATION_LEGS_PER_S2, MAX_JUMP_LEGS = 60.0, 0.05
 """The largest acceleration of a body that lands, and a jump from one frame to the next, beyond it, that looks wrong."""
 
+MAX_TURNED_RADIANS = np.radians(90.0)
+"""A body that faces this far from where the source faces looks wrong."""
+
+TURN_SMOOTHING_SECONDS = 0.25
+"""Standard deviation of the filter that removes the swing of single steps from where a body faces."""
+
 MAX_FLATTENED = 0.5
 """A leg whose highest joint comes down to this share of the height that it always has in the example looks wrong."""
 
@@ -106,6 +112,8 @@ class Quality:
     """Legs by which a part of B that is above the floor in its example is below it."""
     flattened: float = 0.0
     """Share by which a leg, at its flattest, lies lower than ever in B's example, beyond what its partner's does."""
+    turned: float = 0.0
+    """Radians by which B faces elsewhere than A for a tenth of the time or more."""
     jump: float = 0.0
     """Legs by which the root of B jumps from one frame to the next, as where a capture begins with another pose."""
 
@@ -124,6 +132,7 @@ class Quality:
             "posture": _falling(self.posture, 0.5 * MAX_POSTURE_RADIANS, MAX_POSTURE_RADIANS),
             "sunk": _falling(self.sunk, 0.5 * MAX_SUNK_LEGS, MAX_SUNK_LEGS),
             "flattened": _falling(self.flattened, 0.5 * MAX_FLATTENED, MAX_FLATTENED),
+            "turned": _falling(self.turned, 0.5 * MAX_TURNED_RADIANS, MAX_TURNED_RADIANS),
             "jump": _falling(self.jump, 0.0, MAX_JUMP_LEGS),
         }
 
@@ -158,6 +167,7 @@ class Quality:
             "posture": f"trunk or arms are held {np.degrees(self.posture):.0f} degrees otherwise than the source's",
             "sunk": f"the body is {self.sunk:.2f} legs in the floor",
             "flattened": f"a leg lies {100 * self.flattened:.0f} % nearer to the ground than ever in the example",
+            "turned": f"the body faces {np.degrees(self.turned):.0f} degrees from where the source's faces",
             "jump": f"the body jumps by {self.jump:.2f} legs from one frame to the next",
         }
         return [phrases[name] for name, factor in self.factors.items() if factor < MIN_GOOD_FACTOR]
@@ -178,6 +188,7 @@ class Quality:
             "posture": self.posture,
             "sunk": self.sunk,
             "flattened": self.flattened,
+            "turned": self.turned,
             "jump": self.jump,
         }
 
@@ -243,6 +254,7 @@ def measure_quality(
         posture=_posture(motion, source, examples),
         sunk=_sunk(motion, stepping.pairs, examples[1], floor),
         flattened=flattened(motion, stepping.pairs, source, examples),
+        turned=faces_elsewhere(motion, source),
         jump=largest_jump(motion),
     )
 
@@ -304,6 +316,18 @@ def floors_of_parts(example: Motion, pairs: Sequence[FootPair]) -> dict[Point, f
         if height > clearance
         or (skeleton.joint(point.joint) > 0 and (point.joint, point.offset.tobytes()) not in stands)
     }
+
+
+def faces_elsewhere(motion: Motion, source: Motion) -> float:
+    """Radians by which B faces elsewhere than A for a tenth of the time or more."""
+    from scipy.ndimage import gaussian_filter1d
+
+    one, other = facing(motion), facing(source)
+    # The angle about the vertical, as a complex number.
+    turns = (one[:, 2] + 1j * one[:, 0]) * (other[:, 2] - 1j * other[:, 0])
+    width = TURN_SMOOTHING_SECONDS * motion.fps
+    smooth = gaussian_filter1d(turns.real, width) + 1j * gaussian_filter1d(turns.imag, width)
+    return float(np.percentile(np.abs(np.angle(smooth)), 90))
 
 
 def flattened(
