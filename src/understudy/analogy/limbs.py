@@ -95,8 +95,12 @@ def pair_limbs(a: Study, b: Study, a_points: Sequence[Point], b_points: Sequence
     )
     choice = np.argmax(scores, axis=1)
     skeleton = b.motion.skeleton
+    sides = [_side(a.motion.skeleton, foot) for foot in a_feet]
     for left, right in _opposite_feet(skeleton, b_feet):
-        if len(a_feet) == 2:
+        if is_humanoid(skeleton) and sorted(sides) == ["left", "right"]:
+            # Of two humans left goes with left, whichever leg begins.
+            choice[[left, right]] = [sides.index(_side(skeleton, b_feet[i]) or "left") for i in (left, right)]
+        elif len(a_feet) == 2:
             straight = scores[left, 0] + scores[right, 1], scores[left, 1] + scores[right, 0]
             choice[[left, right]] = (0, 1) if straight[0] >= straight[1] else (1, 0)
     return tuple(FootPair(foot=b_feet[i], source=a_feet[k]) for i, k in enumerate(choice))
@@ -123,6 +127,13 @@ def sorted_points(foot: Sequence[Point], level: Motion) -> tuple[Point, ...]:
     """The points of a foot from heel to toe, in a motion with heading +Z."""
     forward = fk(level).points(foot)[..., 2].mean(axis=0)
     return tuple(foot[i] for i in np.argsort(forward))
+
+
+def _side(skeleton: Skeleton, foot: Sequence[Point]) -> str:
+    """The side of a foot, `left` or `right`, by the role of a joint of its leg; empty if no role tells."""
+    chain = set(skeleton.chain(skeleton.joint(foot[0].joint)))
+    roles = (role for role, name in skeleton.role_joints.items() if skeleton.index[name] in chain)
+    return next((role.partition("_")[0] for role in roles if role.startswith(("left_", "right_"))), "")
 
 
 def _opposite_feet(skeleton: Skeleton, feet: Sequence[Sequence[Point]]) -> list[tuple[int, int]]:

@@ -178,6 +178,9 @@ def _path_direction(motion: Motion) -> Array:
     turned = gaussian_filter1d(_facing(motion), PATH_SMOOTHING_SECONDS * motion.fps, mode="nearest")
     if min(np.ptp(heading), np.ptp(turned)) < MAX_STRAIGHT_TURN_RADIANS:
         return np.full(motion.num_frames, np.arctan2(travel[0], travel[2]))
+    if is_humanoid(motion.skeleton):
+        # A path says little of who turns on the spot, or stops: humans turn with their hips.
+        return turned
     return gaussian_filter1d(heading, PATH_SMOOTHING_SECONDS * motion.fps, mode="nearest")
 
 
