@@ -136,6 +136,19 @@ def test_who_sways_to_and_fro_does_not_turn() -> None:
     assert np.ptp(find_course(replace(walk, root=walk.root[0] + circling)).heading) < 0.2
 
 
+def test_a_human_turns_as_the_hips_do() -> None:
+    """Who walks round a corner and then turns on the spot: the heading follows the body, and not the path alone."""
+    walk = samples.motion("walk", fps=30.0, seconds=4.0).motion
+    path_turn = np.clip(np.linspace(0.0, 2.0, walk.num_frames), 0.0, 1.0)
+    steps = rotate(from_axis_angle(UP, path_turn[:-1]), np.diff(walk.root, axis=0))
+    root = walk.root[0] + np.concatenate([np.zeros((1, 3)), np.cumsum(steps, axis=0)])
+    body_turn = np.linspace(0.0, 2.5, walk.num_frames)
+    rotations = walk.rotations.copy()
+    rotations[:, 0] = multiply(from_axis_angle(UP, body_turn), rotations[:, 0])
+    heading = find_course(replace(walk, root=root, rotations=rotations)).heading
+    assert np.abs(heading - body_turn).max() < 0.5
+
+
 def test_who_spins_has_no_direction_to_face() -> None:
     """An example that spins on its way does not say how the body faces in the new motion."""
     walk = samples.motion("walk", fps=30.0, seconds=4.0).motion

@@ -82,6 +82,15 @@ def test_left_stays_left_whenever_a_walk_begins(walk: Study, late: int) -> None:
     assert all(pair.name[:4] == pair.source[0].name[:4] for pair in pairs)
 
 
+def test_of_two_humans_left_goes_with_left_out_of_step_too(walk: Study) -> None:
+    """An example that begins with the other leg, and whose sign was not found, does not swap the legs."""
+    other = study(walk.motion[17:])
+    for flip in (1.0, -1.0):
+        flipped = replace(other, marker=other.marker.turned(np.diag([flip] * other.marker.num_components)))
+        pairs = pair_limbs(walk, flipped, contact_points(walk.motion), contact_points(walk.motion))
+        assert all(pair.name[:4] == pair.source[0].name[:4] for pair in pairs)
+
+
 def test_a_foot_is_asked_to_rise_as_its_partner_in_legs(walk: Study) -> None:
     dog, march = study(sample("dog_walk")), study(sample("march"))
     pairs = pair_limbs(walk, dog, contact_points(walk.motion), contact_points(dog.motion))

@@ -20,6 +20,7 @@ from understudy.base.records import record
 from understudy.figure.kinematics import Pose, fk, locate
 from understudy.figure.measures import is_humanoid, leg_length, partners
 from understudy.figure.motion import Motion
+from understudy.figure.roles import side
 from understudy.figure.skeleton import Point, Skeleton
 
 NUM_PHASES = 24
@@ -130,10 +131,9 @@ def sorted_points(foot: Sequence[Point], level: Motion) -> tuple[Point, ...]:
 
 
 def _side(skeleton: Skeleton, foot: Sequence[Point]) -> str:
-    """The side of a foot, `left` or `right`, by the role of a joint of its leg; empty if no role tells."""
-    chain = set(skeleton.chain(skeleton.joint(foot[0].joint)))
-    roles = (role for role, name in skeleton.role_joints.items() if skeleton.index[name] in chain)
-    return next((role.partition("_")[0] for role in roles if role.startswith(("left_", "right_"))), "")
+    """The side of a foot, by the name of the lowest joint of its leg that tells one; empty if none does."""
+    names = (skeleton.names[joint] for joint in reversed(skeleton.chain(skeleton.joint(foot[0].joint))))
+    return next((found for name in names if (found := side(name))), "")
 
 
 def _opposite_feet(skeleton: Skeleton, feet: Sequence[Sequence[Point]]) -> list[tuple[int, int]]:
