@@ -74,7 +74,7 @@ def test_dog_march(data: Path, walk: Motion, dog: Motion) -> None:
 
 
 def test_dog_sneak_from_a_standing_start(data: Path, walk: Motion, dog: Motion) -> None:
-    """The man sneaks straight ahead. While he hardly moves his path points elsewhere by sixty degrees, and he does not."""
+    """The man sneaks straight ahead. Only while he hardly moves his path points elsewhere, by sixty degrees."""
     new = human(data, "120_08", 99)
     result = analogy(walk, dog, new, settings=Settings(without=TAILS))
     goes_well(result, correlation=0.8)
