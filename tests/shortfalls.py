@@ -29,7 +29,6 @@ LOW_HEEL = (
 RIGID = "a robot's rigid trunk turns as the hips of a dog that bends, 5.6 degrees and 5.002 against 5"
 
 SHORTFALLS = {
-    "tests/real/test_analogies_real.py::test_one_human_learns_anothers_march": FEWER,
     "tests/real/test_characters_real.py::test_a_dogs_walk_on_every_quadruped[robots/unitree_go2.xml-real dog]": RIGID,
     "tests/real/test_characters_real.py::test_a_dogs_walk_on_every_quadruped[robots/unitree_go2.xml-sample dog]": RIGID,
     "tests/real/test_metrics_real.py::test_per_frame_solving_shows_its_faults": FEWER,
