@@ -30,7 +30,7 @@ from understudy.base.quaternion import Array
 from understudy.constraints.base import Constraint, PointRef
 from understudy.constraints.on_line import OnLine
 from understudy.constraints.same_place import SamePlace
-from understudy.figure.bands import choose_spacing
+from understudy.figure.bands import choose_spacing, energy_above
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point
@@ -106,13 +106,24 @@ def fig06(path: Path | None) -> list[str]:
         )[2]
         held = worst(solution, "place", "same_place")
         energy = spectrum(solution.motion, given.motion)
-        lines.append(f"{plants}: plants within {held:.3f} mm, {100 * distance:.0f}% of the way, energy {energy}")
+        every = float(energy_above(solution.motion, 0.0)[0] / energy_above(given.motion, 0.0)[0])
+        lines.append(
+            f"{plants}: plants within {held:.3f} mm, {100 * distance:.0f}% of the way, energy {energy}, "
+            f"of all rotations {every:.2f}; legs swing by {_swing(solution.motion):.0f} degrees, the original's by "
+            f"{_swing(given.motion):.0f}"
+        )
         rows.append(in_scene(given, solution.motion, plants, marks=plants == "fixed"))
     drawn(
         rows, path, labels=["footplants fixed", "footplants free"], style="overlay", views="side", count=16,
         dots_per_inch=DOTS,
     )  # fmt: skip
     return lines
+
+
+def _swing(motion: Motion) -> float:
+    """Degrees between the foremost and the hindmost direction of a leg of the plane figure, from hip to foot."""
+    hip, foot = np.moveaxis(fk(motion).points(["LeftThigh", "LeftFoot"]), 1, 0)
+    return float(np.degrees(np.ptp(np.arctan2((foot - hip)[:, 2], (hip - foot)[:, 1]))))
 
 
 def fig07(path: Path | None) -> list[str]:

@@ -73,12 +73,12 @@ def test_dog_march(data: Path, walk: Motion, dog: Motion) -> None:
     assert not result.warnings
 
 
-def test_dog_sneak_round_a_bend(data: Path, walk: Motion, dog: Motion) -> None:
-    """The sneak turns by sixty degrees on its way."""
+def test_dog_sneak_from_a_standing_start(data: Path, walk: Motion, dog: Motion) -> None:
+    """The man sneaks straight ahead. Only while he hardly moves his path points elsewhere, by sixty degrees."""
     new = human(data, "120_08", 99)
     result = analogy(walk, dog, new, settings=Settings(without=TAILS))
     goes_well(result, correlation=0.8)
-    assert np.degrees(np.ptp(result.new.course.heading)) > 40.0
+    assert np.degrees(np.ptp(result.new.course.heading)) < 10.0
     assert result.measures["period_result"] > 2.0
     # A mark between the footsteps hangs on the root of this rig: it is no part of the body that could be in the floor.
     assert result.quality.sunk < 0.06

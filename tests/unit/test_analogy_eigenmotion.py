@@ -117,11 +117,46 @@ def _turned(motion: Motion, angle: float) -> np.ndarray:
 
 
 def test_who_walks_backwards_is_not_turned_round() -> None:
-    walk = samples.motion("walk", seconds=3.0).motion
-    back = replace(walk, root=walk.root * [1.0, 1.0, -1.0])
-    alone, told = find_course(back).off(back), find_course(back, like=walk).off(back)
-    assert facing(alone).mean(axis=0)[2] < -0.9
-    assert facing(told).mean(axis=0)[2] > 0.9
+    """Where a human faces is known; an animal needs its example."""
+    for name, alone_forward in (("walk", True), ("dog_walk", False)):
+        walk = samples.motion(name, seconds=3.0).motion
+        back = replace(walk, root=walk.root * [1.0, 1.0, -1.0])
+        alone, told = find_course(back).off(back), find_course(back, like=walk).off(back)
+        assert (facing(alone).mean(axis=0)[2] > 0.9) == alone_forward
+        assert facing(told).mean(axis=0)[2] > 0.9
+
+
+def test_who_sways_to_and_fro_does_not_turn() -> None:
+    """Before a jump the body goes back, then forth: its path turns, and the body does not."""
+    walk = samples.motion("walk", fps=30.0, seconds=4.0).motion
+    times = np.linspace(0.0, 4.0, walk.num_frames)
+    circling = np.stack(
+        [0.3 * np.cos(2.0 * times), np.zeros_like(times), 0.6 * times + 0.3 * np.sin(2.0 * times)], axis=-1
+    )
+    assert np.ptp(find_course(replace(walk, root=walk.root[0] + circling)).heading) < 0.2
+
+
+def test_a_human_turns_as_the_hips_do() -> None:
+    """Who walks round a corner and then turns on the spot: the heading follows the body, and not the path alone."""
+    walk = samples.motion("walk", fps=30.0, seconds=4.0).motion
+    path_turn = np.clip(np.linspace(0.0, 2.0, walk.num_frames), 0.0, 1.0)
+    steps = rotate(from_axis_angle(UP, path_turn[:-1]), np.diff(walk.root, axis=0))
+    root = walk.root[0] + np.concatenate([np.zeros((1, 3)), np.cumsum(steps, axis=0)])
+    body_turn = np.linspace(0.0, 2.5, walk.num_frames)
+    rotations = walk.rotations.copy()
+    rotations[:, 0] = multiply(from_axis_angle(UP, body_turn), rotations[:, 0])
+    heading = find_course(replace(walk, root=root, rotations=rotations)).heading
+    assert np.abs(heading - body_turn).max() < 0.5
+
+
+def test_who_spins_has_no_direction_to_face() -> None:
+    """An example that spins on its way does not say how the body faces in the new motion."""
+    walk = samples.motion("walk", fps=30.0, seconds=4.0).motion
+    turns = np.linspace(0.0, 2.0 * np.pi, walk.num_frames)
+    rotations = walk.rotations.copy()
+    rotations[:, 0] = multiply(from_axis_angle(UP, turns), rotations[:, 0])
+    spins = replace(walk, rotations=rotations)
+    assert find_course(walk, like=spins).heading == pytest.approx(find_course(walk).heading, abs=0.1)
 
 
 def test_a_curved_path_is_followed() -> None:

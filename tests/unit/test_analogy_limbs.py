@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.analogy.finish import keep_above_floor, keep_below_hips, keep_poses, without_looser_floors
-from understudy.analogy.limbs import limb_goals, on_limbs, pair_limbs
+from understudy.analogy.finish import keep_above_floor, keep_below_hips, keep_legs_up, keep_poses, without_looser_floors
+from understudy.analogy.limbs import STRETCHED, limb_goals, on_limbs, pair_limbs
 from understudy.analogy.make import analogy
 from understudy.analogy.matching import MAX_SCALE, bound_scales, match
 from understudy.analogy.preparation import Settings, find_jumps, flipping_ends
 from understudy.analogy.quality import (
     Quality,
+    faces_elsewhere,
+    flattened,
+    floors_of_parts,
     largest_jump,
+    least_leg_height,
     lift,
     lift_ratio,
-    parts_above_floor,
     steps_and_path,
     wanted_lift,
 )
-from understudy.analogy.stepping import FootPair, feet_of, limb_top
+from understudy.analogy.stepping import FootPair, feet_of, limb_length, limb_top, same_on_both_sides, standing_heights
 from understudy.analogy.study import Study, make_study, spread_markers
-from understudy.base.quaternion import conjugate, from_axis_angle, multiply, unrotate
+from understudy.base.quaternion import between, conjugate, exp, from_axis_angle, log, multiply, unrotate
 from understudy.constraints.base import PointRef
 from understudy.constraints.region import Region
 from understudy.correspondence.detached import change_parents, find_detached_feet
@@ -77,6 +82,15 @@ def test_left_stays_left_whenever_a_walk_begins(walk: Study, late: int) -> None:
     assert all(pair.name[:4] == pair.source[0].name[:4] for pair in pairs)
 
 
+def test_of_two_humans_left_goes_with_left_out_of_step_too(walk: Study) -> None:
+    """An example that begins with the other leg, and whose sign was not found, does not swap the legs."""
+    other = study(walk.motion[17:])
+    for flip in (1.0, -1.0):
+        flipped = replace(other, marker=other.marker.turned(np.diag([flip] * other.marker.num_components)))
+        pairs = pair_limbs(walk, flipped, contact_points(walk.motion), contact_points(walk.motion))
+        assert all(pair.name[:4] == pair.source[0].name[:4] for pair in pairs)
+
+
 def test_a_foot_is_asked_to_rise_as_its_partner_in_legs(walk: Study) -> None:
     dog, march = study(sample("dog_walk")), study(sample("march"))
     pairs = pair_limbs(walk, dog, contact_points(walk.motion), contact_points(dog.motion))
@@ -124,6 +138,8 @@ GOOD = Quality(lifts={"foot": 1.0}, above_hips=-0.5, crouch=0.0, path=1.0, stanc
         ({"crouch": 0.3}, "lower than the source's"),
         ({"path": 2.5}, "times as long as its steps"),
         ({"jump": 0.2}, "jumps by 0.20 legs from one frame to the next"),
+        ({"turned": 2.0}, "faces 115 degrees from where the source's faces"),
+        ({"flattened": 0.6}, "60 % nearer to the ground than ever in the example"),
         ({"stance": 0.6}, "60 % of the time"),
         ({"limits": 0.5}, "beyond its limits"),
         ({"raised": 0.12}, "to the ground than the source's"),
@@ -198,9 +214,10 @@ def test_feet_that_hang_apart_from_the_legs_march_with_them() -> None:
 def test_parts_that_would_be_in_the_floor_are_kept_above_it(walk: Study) -> None:
     motion, feet = walk.motion, feet_of(walk.motion.skeleton, contact_points(walk.motion))
     pairs = [FootPair(foot=tuple(foot), source=tuple(foot)) for foot in feet]
-    parts = {point.name for point in parts_above_floor(motion, pairs)}
-    assert {"Hips", "Head", "LeftHand"} <= parts
-    assert not {"LeftToeBase", "RightToeBase"} & parts
+    parts = {point.name: height for point, height in floors_of_parts(motion, pairs).items()}
+    assert {"Hips", "Head", "LeftHand", "LeftToeTip", "RightToeTip"} <= set(parts)
+    assert all(-0.02 < height <= 0.0 for height in parts.values())
+    assert not {"LeftToeBase", "RightToeBase"} & set(parts)
     assert keep_above_floor(motion, pairs, None, 0.0) == []
     sunk = replace(motion, root=motion.root - [0.0, leg_length(motion.skeleton), 0.0])
     kept = {constraint.label for constraint in keep_above_floor(sunk, pairs, motion, 0.0)}
@@ -251,15 +268,15 @@ def test_steps_of_a_body_that_turns_are_as_long_as_its_way(degrees: float) -> No
 def test_a_foot_stays_below_its_hip_unless_the_source_lifts_it_above(walk: Study) -> None:
     motion, feet = walk.motion, feet_of(walk.motion.skeleton, contact_points(walk.motion))
     pairs = [FootPair(foot=tuple(foot), source=tuple(foot)) for foot in feet]
-    assert keep_below_hips(motion, pairs, motion) == []
+    assert keep_below_hips(motion, pairs, motion, {}, 0.0) == []
     rotations = motion.rotations.copy()
     thigh = motion.skeleton.joint("LeftUpLeg")
     rotations[20:30, thigh] = multiply(
         from_axis_angle(np.array([1.0, 0.0, 0.0]), -np.radians(120.0)), rotations[20:30, thigh]
     )
     kicks = replace(motion, rotations=rotations)
-    assert {c.label.split()[0][:4] for c in keep_below_hips(kicks, pairs, motion)} == {"Left"}
-    assert keep_below_hips(kicks, pairs, kicks) == []
+    assert {c.label.split()[0][:4] for c in keep_below_hips(kicks, pairs, motion, {}, 0.0)} == {"Left"}
+    assert keep_below_hips(kicks, pairs, kicks, {}, 0.0) == []
 
 
 def test_a_body_that_hangs_low_rises_and_falls_by_its_own_height(walk: Study, spider: Study) -> None:
@@ -297,3 +314,112 @@ def test_the_path_is_compared_with_the_sources() -> None:
     assert replace(GOOD, path=0.5).score < 0.7
     assert replace(GOOD, path=0.5, source_path=0.5).score == 1.0
     assert replace(GOOD, path=2.5, source_path=0.5).score < 0.5
+
+
+def test_legs_are_not_stretched_farther_than_the_examples_show(walk: Study, spider: Study) -> None:
+    """A's legs swing half as far again as in its example: the spider's steps stay within its legs, by one share."""
+    pairs = pair_limbs(walk, spider, contact_points(walk.motion), contact_points(spider.motion))
+    rotations = walk.motion.rotations.copy()
+    for name in ("LeftUpLeg", "RightUpLeg"):
+        joint = walk.motion.skeleton.joint(name)
+        rotations[:, joint] = exp(1.5 * log(rotations[:, joint]))
+    far = study(replace(walk.motion, rotations=rotations))
+    goals = {goal.point.name: goal for goal in limb_goals(walk, spider, far, pairs)}
+    same = {goal.point.name: goal for goal in limb_goals(walk, spider, walk, pairs)}
+    level = spider.course.off(spider.motion)
+    shares = []
+    for pair in pairs:
+        point = pair.foot[-1]
+        top = fk(level).positions[:, limb_top(level.skeleton, point)].mean(axis=0)
+        length = limb_length(level.skeleton, point)
+        own = np.linalg.norm(fk(level).points([point])[:, 0] - top, axis=1).max() / length
+        asked = np.linalg.norm(goals[point.name].mean + goals[point.name].path - top, axis=1) / length
+        assert np.percentile(asked, 98) < max(own, STRETCHED) + 0.05
+        shares.append(np.std(goals[point.name].path[:, 2]) / np.std(same[point.name].path[:, 2]))
+    # What stands goes back as fast as the body goes on.
+    assert np.ptp(shares) < 0.05 * np.mean(shares)
+    assert max(shares) < 1.0
+
+
+def test_where_a_foot_stands_is_never_too_high(spider: Study) -> None:
+    """A spider that lands may have its hips in the floor for a moment; its feet are not asked to follow."""
+    motion, feet = spider.motion, feet_of(spider.motion.skeleton, contact_points(spider.motion))
+    source = sample("walk")
+    partner = tuple(feet_of(source.skeleton, contact_points(source))[0])
+    pairs = [FootPair(foot=tuple(foot), source=partner) for foot in feet]
+    # From frame 20 on the legs are folded up, so that every foot is above its hip.
+    turned, first = motion.rotations.copy(), np.arange(motion.num_frames) < 20
+    turned[~first, 0] = multiply(from_axis_angle(np.array([0.0, 0.0, 1.0]), np.pi), turned[~first, 0])
+    root = motion.root - first[:, None] * [0.0, 0.4 * leg_length(motion.skeleton), 0.0]
+    regions = keep_below_hips(
+        replace(motion, root=root, rotations=turned), pairs, source, {pair.name: 0.05 for pair in pairs}, 0.0
+    )
+    assert len(regions) == len(feet)
+    assert all(region.centre[:, 1].min() > 0.05 for region in regions)
+
+
+def test_a_leg_that_lies_along_the_ground_is_seen_and_kept_up(spider: Study) -> None:
+    """A leg that comes down to the ground lowers the score; one that crouches as the source's does is no fault."""
+    motion, source = spider.motion, sample("walk")
+    partner = tuple(feet_of(source.skeleton, contact_points(source))[0])
+    (foot,) = (f for f in feet_of(motion.skeleton, contact_points(motion)) if f[0].name == "LeftLeg1Tip")
+    pair = FootPair(foot=tuple(foot), source=partner)
+    flat = _with_a_leg_laid_down(motion, foot)
+    assert least_leg_height(flat, foot) < 0.65 * least_leg_height(motion, foot)
+    (region,) = keep_legs_up(flat, [pair], source, (source, motion), 0.0)
+    assert region.label == "LeftLeg1Tibia not down"
+    assert keep_legs_up(motion, [pair], source, (source, motion), 0.0) == []
+    assert keep_legs_up(flat, [pair], source, (source, None), 0.0) == []
+    assert flattened(motion, [pair], source, (source, motion)) == 0.0
+    assert flattened(flat, [pair], source, (source, motion)) > 0.35
+    assert flattened(flat, [pair], source, (source, None)) == 0.0
+    assert replace(GOOD, flattened=0.2).score == 1.0
+
+
+def _with_a_leg_laid_down(motion: Motion, foot: Sequence[Point]) -> Motion:
+    """A motion in which the bones of a leg point along the ground, at the height of the foot, for ten frames."""
+    skeleton, rotations = motion.skeleton, motion.rotations.copy()
+    chain = [skeleton.joint(f"LeftLeg1{part}") for part in ("Coxa", "Femur", "Tibia", "Tarsus")]
+    for joint, below in itertools.pairwise(chain):
+        pose = fk(replace(motion, rotations=rotations))
+        bone = (pose.positions[:, below] - pose.positions[:, joint])[40:50]
+        out = bone * [1.0, 0.0, 1.0]
+        down = out / np.linalg.norm(out, axis=1, keepdims=True)
+        down[:, 1] = -0.35 if joint == chain[0] else -0.1
+        turn = between(bone, down)
+        parent = pose.rotations[40:50, skeleton.parents[joint]]
+        rotations[40:50, joint] = multiply(conjugate(parent), multiply(turn, multiply(parent, rotations[40:50, joint])))
+    return replace(motion, rotations=rotations)
+
+
+def test_a_foot_that_stands_on_a_bump_in_the_example_is_as_high_as_the_other(walk: Study) -> None:
+    """The lower side of two shows how thick soles are; a body that walks over a bump has no thicker sole there."""
+    points = contact_points(walk.motion)
+    level = standing_heights(walk.motion, points)
+    bumpy = {name: height + (0.03 if name.startswith("Left") else 0.0) for name, height in level.items()}
+    same = same_on_both_sides(walk.motion.skeleton, points, bumpy)
+    for name in bumpy:
+        across = name.replace("Left", "Right") if "Left" in name else name.replace("Right", "Left")
+        assert same[name] == same[across] == min(bumpy[name], bumpy[across])
+
+
+def test_toes_go_no_deeper_into_the_floor_than_in_the_example(walk: Study) -> None:
+    """A toe tip is no part that stands, nor one that is above the floor all through the example."""
+    motion, feet = walk.motion, feet_of(walk.motion.skeleton, contact_points(walk.motion))
+    pairs = [FootPair(foot=tuple(foot), source=tuple(foot)) for foot in feet]
+    rotations, toe = motion.rotations.copy(), motion.skeleton.joint("LeftToeBase")
+    rotations[:, toe] = multiply(rotations[:, toe], from_axis_angle(np.array([1.0, 0.0, 0.0]), np.radians(50.0)))
+    (region,) = (
+        region
+        for region in keep_above_floor(replace(motion, rotations=rotations), pairs, motion, 0.0)
+        if region.label == "LeftToeTip not in the floor"
+    )
+    assert -0.02 < region.centre[1] <= 0.0
+
+
+def test_a_body_that_faces_elsewhere_is_seen(walk: Study) -> None:
+    """Half a turn is seen, a hip that swings is not."""
+    motion, rotations = walk.motion, walk.motion.rotations.copy()
+    assert faces_elsewhere(motion, motion) < 1e-6
+    rotations[40:80, 0] = multiply(from_axis_angle(np.array([0.0, 1.0, 0.0]), np.radians(120.0)), rotations[40:80, 0])
+    assert faces_elsewhere(replace(motion, rotations=rotations), motion) == pytest.approx(np.radians(120.0), abs=0.1)

@@ -11,10 +11,12 @@ from understudy.analogy.conditions import PoseAt
 from understudy.analogy.quality import (
     above_hip,
     crouch,
+    floors_of_parts,
+    least_leg_height,
+    leg_joints,
     lift,
     lift_habit,
     lift_ratio,
-    parts_above_floor,
     wanted_lift,
 )
 from understudy.analogy.stepping import FootPair, Stepping, foot_heights
@@ -47,6 +49,9 @@ MIN_SHARE_OF_LIFT = 0.5
 
 HIP_MARGIN_LEGS = 0.02
 """How far a foot may be above its hip."""
+
+LEG_HEIGHT_SHARE = 0.8
+"""Of the least height that a leg has in the example, the share below which it is kept from lying down."""
 
 MAX_LOWEST = 3
 """Of the parts that one joint moves, so many of the lowest at each time are kept out of the floor."""
@@ -150,41 +155,84 @@ def _lift_foot(
     return constraints
 
 
-def keep_below_hips(motion: Motion, pairs: Sequence[FootPair], source: Motion) -> list[Region]:
-    """Constraints that keep feet below their hips, as those of the source are, where they come above them."""
+def keep_below_hips(
+    motion: Motion, pairs: Sequence[FootPair], source: Motion, rises: dict[str, float], floor: float
+) -> list[Region]:
+    """Constraints that keep feet below their hips, as those of the source are, where they come above them.
+
+    A body that lands between long legs may have its hips at the ground: where a foot stands is never too high.
+    """
     regions: list[Region] = []
     leg, times = leg_length(motion.skeleton), np.arange(motion.num_frames) / motion.fps
     for pair in pairs:
         (above, hips), (source_above, _) = above_hip(motion, pair.foot), above_hip(source, pair.source)
         if source_above.max() > 0.0 or above.max() < HIP_MARGIN_LEGS * leg:
             continue
-        centre = np.zeros((motion.num_frames, 3))
-        centre[:, 1] = hips + HIP_MARGIN_LEGS * leg
-        regions += [
-            Region(
-                point=PointRef(point=point),
-                shape="half_space",
-                centre=centre,
-                times=times,
-                normal=np.array([0.0, -1.0, 0.0]),
-                name=f"{point.name} not above the hip",
+        for point in pair.foot:
+            centre = np.zeros((motion.num_frames, 3))
+            centre[:, 1] = np.maximum(hips, floor + rises.get(point.name, 0.0)) + HIP_MARGIN_LEGS * leg
+            regions.append(
+                Region(
+                    point=PointRef(point=point),
+                    shape="half_space",
+                    centre=centre,
+                    times=times,
+                    normal=np.array([0.0, -1.0, 0.0]),
+                    name=f"{point.name} not above the hip",
+                )
             )
-            for point in pair.foot
-        ]
+    return regions
+
+
+def keep_legs_up(
+    motion: Motion,
+    pairs: Sequence[FootPair],
+    source: Motion,
+    examples: tuple[Motion | None, Motion | None],
+    floor: float,
+) -> list[Region]:
+    """Constraints that keep legs from lying along the ground where they would lie lower than ever in B's example.
+
+    The joint that is highest when the leg lies lowest in the example keeps most of the height that the leg always has.
+    """
+    a, b = examples
+    if a is None or b is None:
+        return []
+    regions = []
+    for pair in pairs:
+        lowered = least_leg_height(source, pair.source) / max(least_leg_height(a, pair.source), 1e-6)
+        kept = LEG_HEIGHT_SHARE * min(lowered, 1.0) * least_leg_height(b, pair.foot)
+        if least_leg_height(motion, pair.foot) >= kept:
+            continue
+        joints = leg_joints(motion.skeleton, pair.foot)
+        heights = fk(b).positions[:, joints, 1]
+        lowest = int(np.argmin(heights.max(axis=1)))
+        point = motion.skeleton.point(motion.skeleton.names[joints[int(np.argmax(heights[lowest]))]])
+        centre = np.array([0.0, floor + kept * leg_length(motion.skeleton), 0.0])
+        regions.append(
+            Region(point=PointRef(point=point), centre=centre, weight=HEIGHT_WEIGHT, name=f"{point.name} not down")
+        )
     return regions
 
 
 def keep_above_floor(motion: Motion, pairs: Sequence[FootPair], example: Motion | None, floor: float) -> list[Region]:
-    """Constraints that keep above the floor the parts of B that are above it in its example and come near it."""
+    """Constraints that keep above the floor the parts of B that are above it in its example and come near it.
+
+    Toes go no deeper than in the example.
+    """
     if example is None or not pairs:
         return []
-    parts = parts_above_floor(example, pairs)
-    heights = fk(motion).points(parts)[..., 1] - floor
+    floors = floors_of_parts(example, pairs)
+    parts, lowest = list(floors), np.array(list(floors.values()))
+    heights = fk(motion).points(parts)[..., 1] - floor - lowest
     near = heights.min(axis=0) < MAX_NEAR_FLOOR_LEGS * leg_length(motion.skeleton)
     near &= _ever_lowest(motion.skeleton, parts, heights)
-    centre = np.array([0.0, floor, 0.0])
     return [
-        Region(point=PointRef(point=parts[i]), centre=centre, name=f"{parts[i].name} not in the floor")
+        Region(
+            point=PointRef(point=parts[i]),
+            centre=np.array([0.0, floor + lowest[i], 0.0]),
+            name=f"{parts[i].name} not in the floor",
+        )
         for i in np.flatnonzero(near).tolist()
     ]
 
@@ -282,9 +330,10 @@ def unmet_feet(solution: Solution, stepping: Stepping) -> list[FootPair]:
     return [pair for pair in stepping.pairs if strays & {point.name for point in pair.foot}]
 
 
-def without_feet(heights: Sequence[Constraint], feet: Sequence[FootPair]) -> list[Constraint]:
-    """Constraints on heights, without those on points of some feet."""
+def without_feet(heights: Sequence[Constraint], feet: Sequence[FootPair], skeleton: Skeleton) -> list[Constraint]:
+    """Constraints on heights, without those on points of some feet and on joints of their legs."""
     names = {point.name for pair in feet for point in pair.foot}
+    names |= {skeleton.names[joint] for pair in feet for joint in leg_joints(skeleton, pair.foot)}
     return [height for height in heights if not names & {_name(ref) for ref in height.point_refs()}]
 
 

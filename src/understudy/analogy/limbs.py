@@ -13,13 +13,14 @@ import numpy as np
 
 from understudy.analogy.quality import MAX_CROUCH_SHARE, MAX_LIFT_SHARE, hip_height, lift, lift_habit
 from understudy.analogy.solving import MarkerObjective
-from understudy.analogy.stepping import FootPair, feet_of, foot_heights, limb_top
+from understudy.analogy.stepping import FootPair, feet_of, foot_heights, limb_length, limb_top
 from understudy.analogy.study import Study
 from understudy.base.quaternion import Array
 from understudy.base.records import record
 from understudy.figure.kinematics import Pose, fk, locate
 from understudy.figure.measures import is_humanoid, leg_length, partners
 from understudy.figure.motion import Motion
+from understudy.figure.roles import side
 from understudy.figure.skeleton import Point, Skeleton
 
 NUM_PHASES = 24
@@ -33,6 +34,15 @@ STANCE_WEIGHT = 0.5
 
 STEP_SCALES = (0.5, 1.5)
 """Bounds of how far B's foot goes per way of A's, relative to the ratio of their legs."""
+
+STRETCHED = 0.85
+"""A limb whose foot is nearer to its top than this share of its length is bent, for a viewer."""
+
+STRETCH_TOLERANCE = 0.03
+"""A limb that is stretched by this share of its length more than in the example is stretched as much."""
+
+MIN_STEP = 0.4
+"""Steps are shortened to no less than this share, however far limbs are stretched."""
 
 KNEE_SHARES = (0.5, 0.75)
 """Where on a limb of a two-legged body its movement is compared with the partner's, as shares of its length."""
@@ -86,8 +96,12 @@ def pair_limbs(a: Study, b: Study, a_points: Sequence[Point], b_points: Sequence
     )
     choice = np.argmax(scores, axis=1)
     skeleton = b.motion.skeleton
+    sides = [_side(a.motion.skeleton, foot) for foot in a_feet]
     for left, right in _opposite_feet(skeleton, b_feet):
-        if len(a_feet) == 2:
+        if is_humanoid(skeleton) and sorted(sides) == ["left", "right"]:
+            # Of two humans left goes with left, whichever leg begins.
+            choice[[left, right]] = [sides.index(_side(skeleton, b_feet[i]) or "left") for i in (left, right)]
+        elif len(a_feet) == 2:
             straight = scores[left, 0] + scores[right, 1], scores[left, 1] + scores[right, 0]
             choice[[left, right]] = (0, 1) if straight[0] >= straight[1] else (1, 0)
     return tuple(FootPair(foot=b_feet[i], source=a_feet[k]) for i, k in enumerate(choice))
@@ -114,6 +128,12 @@ def sorted_points(foot: Sequence[Point], level: Motion) -> tuple[Point, ...]:
     """The points of a foot from heel to toe, in a motion with heading +Z."""
     forward = fk(level).points(foot)[..., 2].mean(axis=0)
     return tuple(foot[i] for i in np.argsort(forward))
+
+
+def _side(skeleton: Skeleton, foot: Sequence[Point]) -> str:
+    """The side of a foot, by the name of the lowest joint of its leg that tells one; empty if none does."""
+    names = (skeleton.names[joint] for joint in reversed(skeleton.chain(skeleton.joint(foot[0].joint))))
+    return next((found for name in names if (found := side(name))), "")
 
 
 def _opposite_feet(skeleton: Skeleton, feet: Sequence[Sequence[Point]]) -> list[tuple[int, int]]:
@@ -144,14 +164,17 @@ def limb_goals(a: Study, b: Study, new: Study, pairs: Sequence[FootPair]) -> lis
         new: A's new motion.
         pairs: Which feet step together.
 
-    On a two-legged body with a two-legged partner, points half-way down the limb follow too, so that knees bend.
+    On a two-legged body with a two-legged partner, points half-way down the limb follow too, so that knees bend. Where
+    a limb would be stretched farther than its example and its partner show, all feet step less far.
     """
     levels = [study.course.off(study.motion) for study in (a, b, new)]
     poses = [fk(level) for level in levels]
     both_two_legged = is_humanoid(a.motion.skeleton) and is_humanoid(b.motion.skeleton)
     goals: list[LimbGoal] = []
-    for pair in pairs:
-        scale = _limb_scale(pair, a.motion, b.motion, new.motion, levels)
+    scales = [_limb_scale(pair, a.motion, b.motion, new.motion, levels) for pair in pairs]
+    # What stands goes back as fast as the body goes on: one share for all feet.
+    share = min((_step_within_reach(*each, levels, poses) for each in zip(pairs, scales, strict=True)), default=1.0)
+    for pair, scale in zip(pairs, scales, strict=True):
         for point, a_path, a_new_path, b_path in _followed(pair, levels, poses, knees=both_two_legged):
             shift = scale.legs * a_new_path.mean(axis=0) - scale.example_legs * a_path.mean(axis=0)
             shift[1] = min(shift[1], MAX_CROUCH_SHARE * hip_height(b.motion, pair.foot))
@@ -159,7 +182,7 @@ def limb_goals(a: Study, b: Study, new: Study, pairs: Sequence[FootPair]) -> lis
             goals.append(
                 LimbGoal(
                     point=point,
-                    path=movement * np.array([scale.step, scale.lift, scale.step]),
+                    path=movement * np.array([share * scale.step, scale.lift, share * scale.step]),
                     mean=b_path.mean(axis=0) + shift,
                     weight=1.0,
                 )
@@ -194,6 +217,35 @@ def _limb_scale(pair: FootPair, a: Motion, b: Motion, new: Motion, levels: Seque
     return _LimbScale(
         legs=legs, example_legs=example_legs, step=float(step), lift=min(legs * lift_habit(pair, (a, b)), highest)
     )
+
+
+def _step_within_reach(pair: FootPair, scale: _LimbScale, levels: Sequence[Motion], poses: Sequence[Pose]) -> float:
+    """Share of a step, 1 or less, at which B's limb is not stretched farther than its example and its partner show.
+
+    Args:
+        pair: A foot of B and one of A.
+        scale: Metres of B per metre of A.
+        levels: A's example, B's example and A's new motion, without their courses.
+        poses: Their poses.
+    """
+    feet = (pair.source, pair.foot, pair.source)
+    tops, lengths, paths = [], [], []
+    for level, pose, foot in zip(levels, poses, feet, strict=True):
+        tops.append(pose.positions[:, limb_top(level.skeleton, foot[0])].mean(axis=0))
+        lengths.append(limb_length(level.skeleton, foot[-1]))
+        paths.append(pose.points(foot[-1:])[:, 0])
+
+    def stretch(which: int, path: Array) -> float:
+        return float(np.percentile(np.linalg.norm(path - tops[which], axis=-1), 98)) / lengths[which]
+
+    grown = stretch(2, paths[2]) - stretch(0, paths[0])
+    most = max(stretch(1, paths[1]) + max(grown, 0.0), STRETCHED) + STRETCH_TOLERANCE
+    means = [path.mean(axis=0) for path in paths]
+    mean = means[1] + scale.legs * means[2] - scale.example_legs * means[0]
+    movement = (paths[2] - means[2]) * np.array([scale.step, scale.lift, scale.step])
+    shares = np.arange(1.0, MIN_STEP, -0.02)
+    within = (share for share in shares if stretch(1, mean + movement * [share, 1.0, share]) <= most)
+    return float(next(within, MIN_STEP))
 
 
 def _followed(

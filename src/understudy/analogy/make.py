@@ -17,6 +17,7 @@ from understudy.analogy.finish import (
     correct_heights,
     keep_above_floor,
     keep_below_hips,
+    keep_legs_up,
     keep_poses,
     unmet_feet,
     without_feet,
@@ -187,7 +188,7 @@ class _Draft:
         return _Draft(timed=timed, level=level, stepping=_step(inputs, level, timed, attempt))
 
     def quality(self, inputs: Preparation, motion: Motion, *, posed: bool) -> Quality:
-        """What a viewer sees of a motion made from this draft; given poses say which feet are held up."""
+        """What a viewer sees of a motion made from this draft; given poses say which feet are held up, and how low."""
         quality = measure_quality(
             motion,
             self.stepping,
@@ -198,7 +199,7 @@ class _Draft:
             floor=self.timed.floor,
             limits=inputs.limits,
         )
-        return replace(quality, raised=0.0) if posed else quality
+        return replace(quality, raised=0.0, flattened=0.0) if posed else quality
 
 
 def _held_as_a(inputs: Preparation, level: Motion, new: Study) -> Motion:
@@ -339,7 +340,8 @@ def _plant_feet(inputs: Preparation, draft: _Draft, poses: Sequence[PoseAt]) -> 
             stepping, timed.source, timed.contacts, examples=examples, rises=inputs.rises, floor=timed.floor
         )
         floors = keep_above_floor(motion, stepping.pairs, examples[1], timed.floor)
-        posed += [*floors, *keep_below_hips(motion, stepping.pairs, timed.source)]
+        posed += [*floors, *keep_below_hips(motion, stepping.pairs, timed.source, inputs.rises, timed.floor)]
+        heights += keep_legs_up(motion, stepping.pairs, timed.source, examples, timed.floor)
     assignment = Assignment(motion=motion, target=motion.skeleton)
     # Limits are those of B's example: a limit that B's new motion exceeds is not widened.
     options = Options(limits=False)
@@ -353,7 +355,7 @@ def _plant_feet(inputs: Preparation, draft: _Draft, poses: Sequence[PoseAt]) -> 
     feet = unmet_feet(solution, stepping)
     if feet:
         # A contact is more than a wish: the feet that do not stand are lifted as they are.
-        second = solve(without_feet(heights, feet))
+        second = solve(without_feet(heights, feet, motion.skeleton))
         solution = min(solution, second, key=worst_contact)
     return solution, motion
 

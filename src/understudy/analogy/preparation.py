@@ -21,7 +21,7 @@ from understudy.analogy.matching import (
     with_named,
 )
 from understudy.analogy.solving import PULL
-from understudy.analogy.stepping import FootPair, standing_heights, standing_points
+from understudy.analogy.stepping import FootPair, same_on_both_sides, standing_heights, standing_points
 from understudy.analogy.study import JointChart, Study, find_course, likeness, make_study, parts, spread_markers
 from understudy.base.errors import MotionError, OptionError, UnknownNameError, nearest_names
 from understudy.base.quaternion import Array, angle_between
@@ -257,8 +257,8 @@ class Preparation:
 
     @cached
     def rises(self) -> dict[str, float]:
-        """Standing height of B's points, metres, by name."""
-        return standing_heights(self._standing, self.points)
+        """Standing height of B's points, metres, by name: the same on both sides, though one may stand on a bump."""
+        return same_on_both_sides(self.body, self.points, standing_heights(self._standing, self.points))
 
     @cached
     def limits(self) -> tuple[JointRange, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from understudy.analogy.posture import have_posture, posture_deviations
-from understudy.analogy.stepping import FootPair, Stepping, foot_heights, hip_height, limb_top
+from understudy.analogy.stepping import FootPair, Stepping, foot_heights, hip_height, limb_top, standing_heights
 from understudy.analogy.study import find_course
 from understudy.base.quaternion import Array, conjugate, multiply, rotate
 from understudy.base.records import record
@@ -16,9 +16,9 @@ from understudy.constraints.base import ConstraintInput
 from understudy.constraints.joint_range import JointRange
 from understudy.figure.contacts import Contact, held_frames
 from understudy.figure.kinematics import Pose, fk
-from understudy.figure.measures import leg_length
+from understudy.figure.measures import facing, leg_length
 from understudy.figure.motion import Motion
-from understudy.figure.skeleton import Point
+from understudy.figure.skeleton import Point, Skeleton
 
 LIFT_RANGE = (0.65, 1.5)
 """The lift of a foot, relative to the lift that the source's asks for, that looks like the source's."""
@@ -65,6 +65,15 @@ MAX_SUNK_LEGS = 0.06
 MAX_ACCELERATION_LEGS_PER_S2, MAX_JUMP_LEGS = 60.0, 0.05
 """The largest acceleration of a body that lands, and a jump from one frame to the next, beyond it, that looks wrong."""
 
+MAX_TURNED_RADIANS = np.radians(90.0)
+"""A body that faces this far from where the source faces looks wrong."""
+
+TURN_SMOOTHING_SECONDS = 0.25
+"""Standard deviation of the filter that removes the swing of single steps from where a body faces."""
+
+MAX_FLATTENED = 0.5
+"""A leg whose highest joint comes down to this share of the height that it always has in the example looks wrong."""
+
 MIN_CLEARANCE_LEGS = 0.05
 """A joint that is nearer to the floor in the example belongs to a foot, or is a helper of the rig."""
 
@@ -101,6 +110,10 @@ class Quality:
     """Radians by which arms, or half the angle by which the trunk, are held otherwise than A's; 0 unless human."""
     sunk: float = 0.0
     """Legs by which a part of B that is above the floor in its example is below it."""
+    flattened: float = 0.0
+    """Share by which a leg, at its flattest, lies lower than ever in B's example, beyond what its partner's does."""
+    turned: float = 0.0
+    """Radians by which B faces elsewhere than A for a tenth of the time or more."""
     jump: float = 0.0
     """Legs by which the root of B jumps from one frame to the next, as where a capture begins with another pose."""
 
@@ -118,6 +131,8 @@ class Quality:
             "paired": self.paired**2,
             "posture": _falling(self.posture, 0.5 * MAX_POSTURE_RADIANS, MAX_POSTURE_RADIANS),
             "sunk": _falling(self.sunk, 0.5 * MAX_SUNK_LEGS, MAX_SUNK_LEGS),
+            "flattened": _falling(self.flattened, 0.5 * MAX_FLATTENED, MAX_FLATTENED),
+            "turned": _falling(self.turned, 0.5 * MAX_TURNED_RADIANS, MAX_TURNED_RADIANS),
             "jump": _falling(self.jump, 0.0, MAX_JUMP_LEGS),
         }
 
@@ -151,6 +166,8 @@ class Quality:
             "paired": f"{100 * (1.0 - self.paired):.0f} % of the feet step with no foot of the source",
             "posture": f"trunk or arms are held {np.degrees(self.posture):.0f} degrees otherwise than the source's",
             "sunk": f"the body is {self.sunk:.2f} legs in the floor",
+            "flattened": f"a leg lies {100 * self.flattened:.0f} % nearer to the ground than ever in the example",
+            "turned": f"the body faces {np.degrees(self.turned):.0f} degrees from where the source's faces",
             "jump": f"the body jumps by {self.jump:.2f} legs from one frame to the next",
         }
         return [phrases[name] for name, factor in self.factors.items() if factor < MIN_GOOD_FACTOR]
@@ -170,6 +187,8 @@ class Quality:
             "paired": self.paired,
             "posture": self.posture,
             "sunk": self.sunk,
+            "flattened": self.flattened,
+            "turned": self.turned,
             "jump": self.jump,
         }
 
@@ -234,6 +253,8 @@ def measure_quality(
         paired=len(stepping.pairs) / stepping.num_feet if stepping.pairs and stepping.num_feet else 1.0,
         posture=_posture(motion, source, examples),
         sunk=_sunk(motion, stepping.pairs, examples[1], floor),
+        flattened=flattened(motion, stepping.pairs, source, examples),
+        turned=faces_elsewhere(motion, source),
         jump=largest_jump(motion),
     )
 
@@ -262,13 +283,18 @@ def _sunk(motion: Motion, pairs: Sequence[FootPair], example: Motion | None, flo
     """Legs by which a part of B that is above the floor in its example is below it."""
     if example is None or not pairs:
         return 0.0
-    heights = fk(motion).points(parts_above_floor(example, pairs))[..., 1] - floor
-    lowest = np.percentile(heights, 2, axis=0) if heights.size else np.zeros(0)
-    return max(float(-lowest.min(initial=0.0)), 0.0) / leg_length(motion.skeleton)
+    floors = floors_of_parts(example, pairs)
+    depths = floor + np.array(list(floors.values())) - fk(motion).points(list(floors))[..., 1]
+    deepest = np.percentile(depths, 98, axis=0) if depths.size else np.zeros(0)
+    return max(float(deepest.max(initial=0.0)), 0.0) / leg_length(motion.skeleton)
 
 
-def parts_above_floor(example: Motion, pairs: Sequence[FootPair]) -> list[Point]:
-    """The joints and tips of B that are above the floor all through its example: what must not be in the floor."""
+def floors_of_parts(example: Motion, pairs: Sequence[FootPair]) -> dict[Point, float]:
+    """The joints and tips of B that must not be in the floor, with how high above it each must be, metres, 0 or less.
+
+    What is above the floor all through the example stays above it. Toes, tails, and what else comes down to the floor
+    but is no point on which B stands, go no deeper than in the example. The root of a rig may be a mark on the floor.
+    """
     skeleton = example.skeleton
     # A joint on the root that nothing hangs on, such as a mark between the footsteps, is a helper of the rig.
     helpers = {j for j, parent in enumerate(skeleton.parents) if parent == 0 and not skeleton.children[j]}
@@ -277,7 +303,64 @@ def parts_above_floor(example: Motion, pairs: Sequence[FootPair]) -> list[Point]
     ground = min(float(np.percentile(fk(example).points(pair.foot)[..., 1], 5)) for pair in pairs)
     usual = np.percentile(fk(example).points(points)[..., 1], 2, axis=0) - ground
     clearance = MIN_CLEARANCE_LEGS * leg_length(skeleton)
-    return [point for point, height in zip(points, usual, strict=True) if height > clearance]
+    soles = [point for pair in pairs for point in pair.foot]
+    stands = {(point.joint, point.offset.tobytes()) for point in soles}
+    # The points on which B stands are as high above the ground as the sole is thick.
+    thick = ground - min(
+        float(np.percentile(fk(example).points([sole])[..., 1], 5)) - height
+        for sole, height in zip(soles, standing_heights(example, soles).values(), strict=True)
+    )
+    return {
+        point: min(float(height) + thick, 0.0)
+        for point, height in zip(points, usual, strict=True)
+        if height > clearance
+        or (skeleton.joint(point.joint) > 0 and (point.joint, point.offset.tobytes()) not in stands)
+    }
+
+
+def faces_elsewhere(motion: Motion, source: Motion) -> float:
+    """Radians by which B faces elsewhere than A for a tenth of the time or more."""
+    from scipy.ndimage import gaussian_filter1d
+
+    one, other = facing(motion), facing(source)
+    # The angle about the vertical, as a complex number.
+    turns = (one[:, 2] + 1j * one[:, 0]) * (other[:, 2] - 1j * other[:, 0])
+    width = TURN_SMOOTHING_SECONDS * motion.fps
+    smooth = gaussian_filter1d(turns.real, width) + 1j * gaussian_filter1d(turns.imag, width)
+    return float(np.percentile(np.abs(np.angle(smooth)), 90))
+
+
+def flattened(
+    motion: Motion, pairs: Sequence[FootPair], source: Motion, examples: tuple[Motion | None, Motion | None]
+) -> float:
+    """Share by which a leg of B lies lower than ever in its example, beyond what A's does; 0 without examples.
+
+    A leg that is stretched out along the ground has its hip and knee near it. The hips of who crouches are low, too.
+    """
+    a, b = examples
+    if a is None or b is None:
+        return 0.0
+    shares = []
+    for pair in pairs:
+        kept = [
+            least_leg_height(new, foot) / max(least_leg_height(example, foot), 1e-6)
+            for new, example, foot in ((motion, b, pair.foot), (source, a, pair.source))
+        ]
+        shares.append(1.0 - kept[0] / float(np.clip(kept[1], 1e-6, 1.0)))
+    return max(0.0, *shares) if shares else 0.0
+
+
+def least_leg_height(motion: Motion, foot: Sequence[Point]) -> float:
+    """Legs from the lowest height of a foot to the highest joint of its leg, when that is lowest."""
+    heights = fk(motion).positions[:, leg_joints(motion.skeleton, foot), 1].max(axis=1)
+    ground = np.percentile(foot_heights(motion, foot), 5)
+    return float(np.percentile(heights, 2) - ground) / leg_length(motion.skeleton)
+
+
+def leg_joints(skeleton: Skeleton, foot: Sequence[Point]) -> list[int]:
+    """The joints of the leg of a foot, from its top down."""
+    below = skeleton.below(limb_top(skeleton, foot[0]))
+    return [j for j in skeleton.chain(skeleton.joint(foot[-1].joint)) if below[j]]
 
 
 def lift(motion: Motion, foot: Sequence[Point]) -> float:

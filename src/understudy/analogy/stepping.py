@@ -12,7 +12,7 @@ from understudy.base.quaternion import Array
 from understudy.base.records import record
 from understudy.figure.contacts import Contact, held_frames, leg_ratio
 from understudy.figure.kinematics import fk
-from understudy.figure.measures import is_humanoid, leg_length
+from understudy.figure.measures import is_humanoid, leg_length, partners
 from understudy.figure.motion import Motion
 from understudy.figure.roles import meet
 from understudy.figure.skeleton import Point, Skeleton
@@ -174,9 +174,9 @@ def standing_points(motion: Motion, points: Sequence[Point]) -> tuple[Point, ...
     skeleton = motion.skeleton
     tips = [*skeleton.ends, *(skeleton.point(n) for j, n in enumerate(skeleton.names) if not skeleton.children[j])]
     tips = [tip for tip in tips if tip.offset.any() or not any(end.joint == tip.joint for end in skeleton.ends)]
-    lengths = {limb_top(skeleton, p): _limb_length(skeleton, p) for p in [*points, *tips]}
+    lengths = {limb_top(skeleton, p): limb_length(skeleton, p) for p in [*points, *tips]}
     longest = max((lengths[limb_top(skeleton, p)] for p in points), default=0.0)
-    legs = [p for p in points if _limb_length(skeleton, p) >= MIN_LIMB_SHARE * longest]
+    legs = [p for p in points if limb_length(skeleton, p) >= MIN_LIMB_SHARE * longest]
     if not legs:
         return tuple(points)
     low = {p.name: float(np.percentile(h, 5)) for p, h in zip(legs, fk(motion).points(legs)[..., 1].T, strict=True)}
@@ -184,7 +184,7 @@ def standing_points(motion: Motion, points: Sequence[Point]) -> tuple[Point, ...
     covered = {limb_top(skeleton, p) for p in legs}
     for tip in tips:
         top = limb_top(skeleton, tip)
-        if top in covered or _limb_length(skeleton, tip) < MIN_LIMB_SHARE * longest or top == 0:
+        if top in covered or limb_length(skeleton, tip) < MIN_LIMB_SHARE * longest or top == 0:
             continue
         heights = fk(motion).points([tip])[:, 0, 1]
         if float(np.percentile(heights, 5)) <= highest and np.ptp(heights) > 1e-3 * leg_length(skeleton):
@@ -193,7 +193,7 @@ def standing_points(motion: Motion, points: Sequence[Point]) -> tuple[Point, ...
     return tuple(legs)
 
 
-def _limb_length(skeleton: Skeleton, point: Point) -> float:
+def limb_length(skeleton: Skeleton, point: Point) -> float:
     """Metres along the bones from the top of a limb to a point on it."""
     top = limb_top(skeleton, point)
     chain = [j for j in skeleton.chain(skeleton.joint(point.joint)) if skeleton.below(top)[j]][1:]
@@ -242,6 +242,21 @@ def standing_heights(motion: Motion, points: Sequence[Point]) -> dict[str, float
         tips = [end for end in skeleton.ends if below[skeleton.index[end.joint]]]
     heights = np.percentile(fk(motion).points([*points, *tips])[..., 1], 5, axis=0)
     return {point.name: float(height - heights.min()) for point, height in zip(points, heights, strict=False)}
+
+
+def same_on_both_sides(skeleton: Skeleton, points: Sequence[Point], heights: dict[str, float]) -> dict[str, float]:
+    """Heights by name of points; of a point and its partner on the other side both have the lower one."""
+    partner = partners(skeleton)
+    others: dict[int, list[Point]] = {}
+    for point in points:
+        others.setdefault(int(partner[skeleton.joint(point.joint)]), []).append(point)
+    same = dict(heights)
+    for point in points:
+        across = others.get(skeleton.joint(point.joint), [])
+        size = float(np.linalg.norm(point.offset))
+        nearest = min(across, key=lambda other: abs(float(np.linalg.norm(other.offset)) - size), default=point)
+        same[point.name] = min(heights[point.name], heights[nearest.name])
+    return same
 
 
 def step(

@@ -11,7 +11,7 @@ from understudy.base.errors import MotionError, OptionError
 from understudy.base.quaternion import Array, conjugate, from_axis_angle, log, mean, multiply, rotate, unrotate
 from understudy.base.records import record
 from understudy.figure.kinematics import fk, forward, joint_angle_curves, joint_angles, joint_rotations, locate
-from understudy.figure.measures import facing, leg_length
+from understudy.figure.measures import facing, is_humanoid, leg_length
 from understudy.figure.motion import Motion
 from understudy.figure.roles import roles
 from understudy.figure.skeleton import NUM_AXES, Point, Skeleton
@@ -75,6 +75,9 @@ DRIFT_SMOOTHING_CYCLES = 0.6
 MIN_DRIFT_RADIANS = np.radians(10.0)
 """Slow turning against the path below this is ignored: uneven steps cause some."""
 
+MIN_STEADINESS = 0.7
+"""Length of the mean of the directions, of length 1, in which a body faces from its path: a body below it spins."""
+
 MAX_STRAIGHT_TURN_RADIANS = np.radians(30.0)
 """A path that turns less counts as straight: its swings are part of the movement."""
 
@@ -109,9 +112,9 @@ def find_course(motion: Motion, *, like: Motion | None = None) -> HeadingCourse:
         like: An example of the same body. The body then faces its heading as in the example, so that a body that walks
             backwards is not turned round.
     """
-    heading = _path_direction(motion)
+    heading = _forward_direction(motion)
     if like is not None:
-        heading = heading + _mean_deviation(motion, heading) - _mean_deviation(like, _path_direction(like))
+        heading = heading + _mean_deviation(motion, heading) - _mean_deviation(like, _forward_direction(like))
     return HeadingCourse(root=motion.root, heading=heading + _drift(motion, heading))
 
 
@@ -122,9 +125,20 @@ def _facing(motion: Motion) -> Array:
 
 
 def _mean_deviation(motion: Motion, heading: Array) -> float:
-    """Mean angle from a heading to the facing direction, radians."""
+    """Mean angle from a heading to the facing direction, radians; 0 for a body that spins, which has none."""
     deviation = _facing(motion) - heading
-    return float(np.arctan2(np.sin(deviation).mean(), np.cos(deviation).mean()))
+    sine, cosine = float(np.sin(deviation).mean()), float(np.cos(deviation).mean())
+    return float(np.arctan2(sine, cosine)) if np.hypot(sine, cosine) > MIN_STEADINESS else 0.0
+
+
+def _forward_direction(motion: Motion) -> Array:
+    """(F,) radians: the direction of a motion's path; of a human who walks backwards the opposite one.
+
+    How an animal faces is less well known than where it goes.
+    """
+    heading = _path_direction(motion)
+    backwards = is_humanoid(motion.skeleton) and abs(_mean_deviation(motion, heading)) > 0.75 * np.pi
+    return heading + np.pi if backwards else heading
 
 
 def _drift(motion: Motion, heading: Array) -> Array:
@@ -160,8 +174,13 @@ def _path_direction(motion: Motion) -> Array:
         return np.full(motion.num_frames, np.arctan2(mean[0], mean[1]))
     angles = np.unwrap(np.arctan2(velocity[moving, 0], velocity[moving, 1]))
     heading = np.interp(np.arange(motion.num_frames), np.flatnonzero(moving), angles)
-    if np.ptp(heading) < MAX_STRAIGHT_TURN_RADIANS:
+    # A path may turn while the body does not: who stands sways to and fro before a jump.
+    turned = gaussian_filter1d(_facing(motion), PATH_SMOOTHING_SECONDS * motion.fps, mode="nearest")
+    if min(np.ptp(heading), np.ptp(turned)) < MAX_STRAIGHT_TURN_RADIANS:
         return np.full(motion.num_frames, np.arctan2(travel[0], travel[2]))
+    if is_humanoid(motion.skeleton):
+        # A path says little of who turns on the spot, or stops: humans turn with their hips.
+        return turned
     return gaussian_filter1d(heading, PATH_SMOOTHING_SECONDS * motion.fps, mode="nearest")
 
 
