@@ -198,7 +198,7 @@ class RetargetDocumentSolver:
         )
         session = self.cache.get(("drags", id(base)), make_session, base)
         prepare_at = partial(self._prepare_thinned, document)
-        update = session.update(recipe, changed_keys, watch, prepare_at, self._spacing, is_first=not before.live)
+        update = session.update(recipe, changed_keys, watch, prepare_at, self._spacing)
         return replace(
             base,
             prepared=update.prepared,
