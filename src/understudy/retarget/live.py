@@ -1,4 +1,4 @@
-"""Solves during a drag: the finished solver, on the part of the motion that changes, at the displayed rate.
+"""Solves during a drag: the finished solver, on the part of the motion that changes.
 
 A change that holds for a limited time, such as a hand target or the end of a footplant, is solved in a window around
 that time: the whole motion if that is short. The window starts where the finished solve starts, from the planned
@@ -146,16 +146,16 @@ MAX_LIVE_STEPS = 24
 """Steps after which an update makes no further attempt to meet constraints: about a third of a second."""
 
 MAX_WHOLE_MOTION_FPS = 30.0
-"""Frame rate at which the whole motion is solved during a drag; a window is solved at the displayed rate."""
+"""Frame rate at which the whole motion is solved during a drag; a window is solved at the motion's own."""
 
-WINDOW_MARGIN_SECONDS = 4.0
-"""Seconds before and after the dragged constraints that may change too. A hand that is held for a moment while walking
-is felt by 1 cm at this distance."""
+WINDOW_MARGIN_SECONDS = 3.2
+"""Seconds before and after the dragged constraints that may change too. At this distance, a hand that is held for a
+moment while walking is felt by one or two centimetres."""
 
 WINDOW_STEP_SECONDS = 0.4
 """About the seconds to whose multiples windows are widened."""
 
-BLEND_SECONDS = 0.4
+BLEND_SECONDS = 1.0
 """Seconds at an end of a window over which it blends into the shown motion."""
 
 MAX_SOLVER_SECONDS = 0.12
@@ -178,7 +178,7 @@ class LiveResult:
 
 @record
 class DragBaseline:
-    """The finished solve that a drag starts from, at the displayed frame rate."""
+    """The finished solve that a drag starts from."""
 
     prepared: Prepared
     motions: tuple[Motion, ...]
@@ -238,8 +238,6 @@ class LiveSession:
     prepared: Prepared
     motions: tuple[Motion, ...]
     spacing: float
-    fps: float
-    """The most frames a second that are displayed; windows are solved at this rate."""
     clear: bool | None = None
     """Whether the finished solve had no limb to move out of the body; None before that is known."""
     windowed: dict[Hashable, Constraint | None] = field(default_factory=dict)
@@ -251,10 +249,8 @@ class LiveSession:
 
     @cached
     def baseline(self) -> DragBaseline:
-        """The finished solve at the displayed rate."""
-        step = frame_step(self.motions[0], self.fps)
-        motions = tuple(motion[::step] for motion in self.motions)
-        return DragBaseline(prepared=thin_prepared(self.prepared, self.fps), motions=motions, spacing=self.spacing)
+        """The finished solve."""
+        return DragBaseline(prepared=self.prepared, motions=self.motions, spacing=self.spacing)
 
     def update(
         self,
@@ -302,7 +298,7 @@ class LiveSession:
         plan = baseline.plan_of_contacts
         if "contact" in changed:
             bare = replace(recipe, constraints=(), options=replace(recipe.options, limits=False))
-            drawn = thin_prepared(prepare(bare), self.fps)
+            drawn = prepare(bare)
             assert drawn.plan is not None
             plan = drawn.plan
         starts = {c.actor: c.start for c in plan.contexts if c.start is not None}
@@ -393,22 +389,6 @@ def _joint(limit: Constraint) -> tuple[str, str]:
     return ref.actor, str(ref.point)
 
 
-def thin_prepared(prepared: Prepared, max_fps: float) -> Prepared:
-    """A plan of which every n-th frame is kept, so that its rate is at most `max_fps`.
-
-    A plan that is made from fewer frames starts up to 13 mm elsewhere.
-    """
-    plan = prepared.plan
-    step = 1 if plan is None else frame_step(plan.starts[0], max_fps)
-    if plan is None or step == 1:
-        return prepared
-    contexts = tuple(
-        context if context.start is None else replace(context, start=context.start[::step]) for context in plan.contexts
-    )
-    starts = tuple(start[::step] for start in plan.starts)
-    return replace(prepared, plan=replace(plan, starts=starts, contexts=contexts))
-
-
 def thin_actor(actor: ActorData, max_fps: float) -> ActorData:
     """An actor whose motion keeps every n-th frame, so that its rate is at most `max_fps`."""
     step = frame_step(actor.motion, max_fps)
@@ -450,7 +430,7 @@ def _window(span: tuple[int, int], motion: Motion, spacing: float) -> tuple[int,
 def in_window(constraint: Constraint, baseline: DragBaseline, span: tuple[int, int]) -> Constraint | None:
     """A constraint in the time of a window; None if it does not hold there.
 
-    A SamePlace that extends past the window becomes a Place at its position outside.
+    A SamePlace that extends past the window becomes a Place where it is held in the finished solve.
     """
     times = baseline.motions[0].times
     if span == (0, len(times)):
@@ -459,14 +439,10 @@ def in_window(constraint: Constraint, baseline: DragBaseline, span: tuple[int, i
     inside = held[(held >= span[0]) & (held < span[1])]
     if len(inside) == 0:
         return None
-    if isinstance(constraint, SamePlace) and len(inside) < len(held):
-        outside = held[(held < span[0]) | (held >= span[1])]
+    if isinstance(constraint, SamePlace) and constraint.drift is None and len(inside) < len(held):
+        place = baseline.places(constraint.point_refs()[0])[held].mean(axis=0)
         constraint = Place(
-            point=constraint.point,
-            target=baseline.places(constraint.point_refs()[0])[outside].mean(axis=0),
-            start=constraint.start,
-            end=constraint.end,
-            name=constraint.name,
+            point=constraint.point, target=place, start=constraint.start, end=constraint.end, name=constraint.name
         )
     return shift_in_time(constraint, float(times[span[0]]), float(times[span[1] - 1]))
 

@@ -175,8 +175,8 @@ class Problem:
         return self.times if self.whole is None else self.whole.times
 
     def with_coordinates_of(self, other: Problem) -> Problem:
-        """The problem, with the coordinates and costs of another one of the same motions if the constraints of both affect
-        the same joints."""
+        """The problem, with the coordinates and costs of another one of the same motions if the constraints of both
+        affect the same joints."""
         actors = range(len(self.actors))
         if any(self._constrained_joints(actor) != other._constrained_joints(actor) for actor in actors):
             return self
