@@ -374,7 +374,7 @@ def test_a_window_has_the_coordinates_costs_and_keys_of_the_whole_motion() -> No
     constraints = (place("RightHand", start=2.0, end=2.4), place("LeftFoot", start=0.0, end=0.4))
     whole = Problem(actors=(Actor(motion=motion),), constraints=constraints)
     first, last = 37, 121
-    moved = replace(motion[first:last], root=motion.root[first:last] + [0.1, 0.0, 0.0])
+    moved = replace(motion[first:last], root=motion.root[first:last] + np.array([0.1, 0.0, 0.0]))
     inside = place("RightHand", start=2.0 - first / 30, end=2.4 - first / 30)
     window = Problem(actors=(Actor(motion=moved),), constraints=(inside,), whole=whole, first=first)
     assert window.bodies[0].names == whole.bodies[0].names

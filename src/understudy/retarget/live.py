@@ -245,7 +245,7 @@ class LiveSession:
     limits: dict[Hashable, tuple[Constraint, ...]] = field(default_factory=dict)
     """The limits of joints, by which joints move."""
     last: tuple[Plan, Problem] | None = None
-    """The plan of contacts and the problem of the whole motion in the last update."""
+    """A plan of contacts and its problem of the whole motion, of which the next one may differ in some values only."""
 
     @cached
     def baseline(self) -> DragBaseline:
@@ -317,11 +317,15 @@ class LiveSession:
 
     def _whole_problem(self, plan: Plan, asked: tuple[Constraint, ...]) -> Problem:
         """The problem of the whole motion: what contacts ask for, what a recipe asks for, and limits."""
+        if self.last is not None and self.last[0] is plan and plan.size_factor == 1.0:
+            last = self.last[1]
+            limits = last.constraints[len(plan.constraints) + len(asked) :]
+            problem = last.with_values_of((*plan.constraints, *asked, *limits))
+            if problem is not None:
+                return problem
         unlimited = replace(plan, constraints=(*plan.constraints, *asked))
         limits = self._limits(unlimited) if self.prepared.recipe.options.limits else ()
         problem = replace(unlimited, constraints=(*unlimited.constraints, *limits)).problem()
-        if self.last is not None and self.last[0] is plan:
-            problem = problem.with_coordinates_of(self.last[1])
         self.last = plan, problem
         return problem
 

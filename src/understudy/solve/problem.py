@@ -174,13 +174,22 @@ class Problem:
         """(W,) seconds of the frames of the whole motion, over which keys are spread."""
         return self.times if self.whole is None else self.whole.times
 
-    def with_coordinates_of(self, other: Problem) -> Problem:
-        """The problem, with the coordinates and costs of another one of the same motions if the constraints of both
-        affect the same joints."""
-        actors = range(len(self.actors))
-        if any(self._constrained_joints(actor) != other._constrained_joints(actor) for actor in actors):
-            return self
-        return unchecked(self, (*DEFINING, "targets", "points"), bodies=other.bodies, metric=other.metric)
+    def with_values_of(self, constraints: Sequence[Constraint]) -> Problem | None:
+        """The problem with other constraints, number by number, such as with other targets; None if one of them names
+        other points or joints. Cached properties are kept."""
+        if len(constraints) != len(self.constraints):
+            return None
+        changed = [
+            number for number, constraint in enumerate(constraints) if constraint is not self.constraints[number]
+        ]
+        frames = list(self.constraint_frames)
+        for number in changed:
+            frames[number] = constraints[number].frames(self.times)
+        resolved = self._resolve_all([constraints[i] for i in changed], [frames[i] for i in changed])
+        if any(_ids(new) != _ids(self._resolved[i]) for i, new in zip(changed, resolved, strict=True)):
+            return None
+        kept = (*DEFINING, "points", "body_points", "bodies", "metric")
+        return unchecked(self, kept, constraints=tuple(constraints), constraint_frames=tuple(frames))
 
     @cached
     def bodies(self) -> tuple[Body, ...]:
@@ -256,6 +265,11 @@ class Problem:
             rotations[:, joints] = body.motion.rotations
             out.append(replace(actor.motion, root=body.motion.root, rotations=rotations))
         return tuple(out)
+
+
+def _ids(resolved: ResolvedRefs) -> list[list[tuple[int, str, bytes]]]:
+    """What tells the points and joints of a constraint from others."""
+    return [[(actor, point.joint, point.offset.tobytes()) for actor, point in refs] for refs in resolved]
 
 
 DEFINING = ("actors", "constraints", "whole", "first", "_resolved", "constraint_frames")
