@@ -641,8 +641,17 @@ class Spacetime(Solver):
         broken, unfinished = broken_limits(problem), unfinished_limits(problem)
         late = violation_limits(problem, 0.0, MAX_LATE_LIMIT_RADIANS)
         warm_start: LevelResult | None = None
+        known: dict[tuple[Level, WorkingSet, bytes], tuple[LevelResult, int]] = {}
         for _ in range(MAX_RETRIES):
-            result = self._solve_level(problem, start, working_set, level, weights, budget, warm_start=warm_start)
+            # Weights that lower a violation often let it come back: the same problem is solved only once.
+            key, steps = (level, working_set, weights.tobytes()), budget.steps
+            if warm_start is None and key in known:
+                result, steps_taken = known[key]
+                budget.steps += steps_taken
+            else:
+                result = self._solve_level(problem, start, working_set, level, weights, budget, warm_start=warm_start)
+            if warm_start is None:
+                known[key] = result, budget.steps - steps
             violated = newly_violated(problem, working_set, result.worst, self.margin)
             working_set = tuple(sorted({*working_set, *violated}))
             is_coarse = level.rate < CHECK_RATE_HZ and np.any(
