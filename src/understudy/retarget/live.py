@@ -240,12 +240,16 @@ class LiveSession:
     spacing: float
     clear: bool | None = None
     """Whether the finished solve had no limb to move out of the body; None before that is known."""
-    windowed: dict[Hashable, Constraint | None] = field(default_factory=dict)
-    """Constraints of the finished solve in the time of a window; None for one that does not hold there."""
+    span: tuple[int, int] = (0, 0)
+    """First frame of the last window, and one past its last."""
+    windowed: dict[int, Constraint | None] = field(default_factory=dict)
+    """Constraints of the finished solve in the time of the last window, by identity; None for one that does not hold
+    there."""
     limits: dict[Hashable, tuple[Constraint, ...]] = field(default_factory=dict)
     """The limits of joints, by which joints move."""
-    last: tuple[Plan, Problem] | None = None
-    """A plan of contacts and its problem of the whole motion, of which the next one may differ in some values only."""
+    last: tuple[Plan, int, Problem] | None = None
+    """A plan of contacts, the number of the recipe's constraints, and the problem of the whole motion that they gave;
+    the next one may differ from it in some values only."""
 
     @cached
     def baseline(self) -> DragBaseline:
@@ -271,8 +275,8 @@ class LiveSession:
         """
         if recipe.contacts is None:
             recipe = replace(recipe, contacts=self.prepared.contacts)
-        in_window = self.prepared.plan is not None and recipe.solver == Spacetime.name
-        if in_window and changed <= {"contact", "constraint"}:
+        is_planned = self.prepared.plan is not None and recipe.solver == Spacetime.name
+        if is_planned and changed <= {"contact", "constraint"}:
             return self._solve_window(recipe, changed, watch, partial(prepare_at, np.inf))
         prepare = partial(prepare_at, MAX_WHOLE_MOTION_FPS)
         if recipe.options.clearance and self._is_clear(prepare):
@@ -294,13 +298,11 @@ class LiveSession:
     def _solve_window(self, recipe: Recipe, changed: Set[str], watch: ProgressCallback, prepare: Prepare) -> LiveResult:
         """Solve the frames that change, and those around them."""
         began, baseline = perf_counter(), self.baseline
-        drawn = baseline.prepared
-        plan = baseline.plan_of_contacts
+        prepared, plan = baseline.prepared, baseline.plan_of_contacts
         if "contact" in changed:
-            bare = replace(recipe, constraints=(), options=replace(recipe.options, limits=False))
-            drawn = prepare(bare)
-            assert drawn.plan is not None
-            plan = drawn.plan
+            prepared = prepare(replace(recipe, constraints=(), options=replace(recipe.options, limits=False)))
+            assert prepared.plan is not None
+            plan = prepared.plan
         starts = {c.actor: c.start for c in plan.contexts if c.start is not None}
         asked = (*recipe.constraints, *easing_constraints(recipe.constraints, starts))
         change = compare(baseline.constraints, (*plan.constraints, *asked), plan.starts[0].times)
@@ -312,13 +314,13 @@ class LiveSession:
             parts = self._solve_part(whole, indices, span, watch)
             weights = _blend_weights(parts[0], at_start=span[0] > 0, at_end=span[1] < motions[0].num_frames)
             motions = tuple(_splice(*pair, span, weights) for pair in zip(motions, parts, strict=True))
-        prepared = replace(drawn, recipe=recipe, plan=plan.with_problem(whole))
+        prepared = replace(prepared, recipe=recipe, plan=plan.with_problem(whole))
         return LiveResult(prepared=prepared, problem=whole, motions=motions, span=span, seconds=perf_counter() - began)
 
     def _whole_problem(self, plan: Plan, asked: tuple[Constraint, ...]) -> Problem:
         """The problem of the whole motion: what contacts ask for, what a recipe asks for, and limits."""
-        if self.last is not None and self.last[0] is plan and plan.size_factor == 1.0:
-            last = self.last[1]
+        if self.last is not None and self.last[:2] == (plan, len(asked)) and plan.size_factor == 1.0:
+            last = self.last[2]
             limits = last.constraints[len(plan.constraints) + len(asked) :]
             problem = last.with_values_of((*plan.constraints, *asked, *limits))
             if problem is not None:
@@ -326,7 +328,7 @@ class LiveSession:
         unlimited = replace(plan, constraints=(*plan.constraints, *asked))
         limits = self._limits(unlimited) if self.prepared.recipe.options.limits else ()
         problem = replace(unlimited, constraints=(*unlimited.constraints, *limits)).problem()
-        self.last = plan, problem
+        self.last = plan, len(asked), problem
         return problem
 
     def _limits(self, plan: Plan) -> tuple[Constraint, ...]:
@@ -381,10 +383,11 @@ class LiveSession:
         """
         if id(constraint) not in self.baseline.constraint_ids:
             return in_window(constraint, self.baseline, span)
-        key = id(constraint), span
-        if key not in self.windowed:
-            self.windowed[key] = in_window(constraint, self.baseline, span)
-        return self.windowed[key]
+        if span != self.span:
+            self.span, self.windowed = span, {}
+        if id(constraint) not in self.windowed:
+            self.windowed[id(constraint)] = in_window(constraint, self.baseline, span)
+        return self.windowed[id(constraint)]
 
 
 def _joint(limit: Constraint) -> tuple[str, str]:
