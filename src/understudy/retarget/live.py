@@ -148,9 +148,9 @@ MAX_LIVE_STEPS = 24
 MAX_WHOLE_MOTION_FPS = 30.0
 """Frame rate at which the whole motion is solved during a drag; a window is solved at the motion's own."""
 
-WINDOW_MARGIN_SECONDS = 3.2
-"""Seconds before and after the dragged constraints that may change too. At this distance, a hand that is held for a
-moment while walking is felt by one or two centimetres."""
+WINDOW_MARGIN_SECONDS = 4.0
+"""Seconds before and after the dragged constraints that may change too. At this distance, hips that are held for a
+moment while walking are felt by two centimetres."""
 
 WINDOW_STEP_SECONDS = 0.4
 """About the seconds to whose multiples windows are widened."""
