@@ -54,6 +54,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "squat, child": {"source": "sample:squat", "target": "sample:child"},
     "long walk, adult": {"source": "long.bvh", "scale": {"legs": 1.2}},
     "long walk, child": {"source": "long.bvh", "target": "sample:child"},
+    "long walk, giant": {"source": "long.bvh", "target": "sample:giant"},
 }
 CAPTURES = {
     "02_01, m2m": ("cmu_bvh/02_01.bvh", "gltf/m2m_human_male.glb"),
