@@ -155,7 +155,7 @@ moment while walking are felt by two centimetres."""
 WINDOW_STEP_SECONDS = 0.4
 """About the seconds to whose multiples windows are widened."""
 
-BLEND_SECONDS = 1.0
+BLEND_SECONDS = 2.4
 """Seconds at an end of a window over which it blends into the shown motion."""
 
 MAX_SOLVER_SECONDS = 0.12
