@@ -24,6 +24,7 @@ from understudy.figure.skeleton import JointKind
 from understudy.solve.coordinates import UNUSED_JOINT_FACTOR
 from understudy.solve.evaluation import ProblemAtFrames, requested_shifts
 from understudy.solve.problem import Actor, Problem
+from understudy.solve.solvers.spacetime import Spacetime, levels
 
 ORIGIN = np.zeros(3)
 
@@ -365,3 +366,24 @@ def test_points_on_the_same_joint_are_distinguished_by_offset() -> None:
     problem = Problem(actors=(Actor(motion=walk()),), constraints=constraints)
     assert len(problem.points) == 2
     assert [t.points.tolist() for t in problem.targets] == [[0], [1], [1]]
+
+
+def test_a_window_has_the_coordinates_costs_and_keys_of_the_whole_motion() -> None:
+    """The hand holds still in the window, the foot outside it: both legs and the arm still have coordinates."""
+    motion = walk()
+    constraints = (place("RightHand", start=2.0, end=2.4), place("LeftFoot", start=0.0, end=0.4))
+    whole = Problem(actors=(Actor(motion=motion),), constraints=constraints)
+    first, last = 37, 121
+    moved = replace(motion[first:last], root=motion.root[first:last] + np.array([0.1, 0.0, 0.0]))
+    inside = place("RightHand", start=2.0 - first / 30, end=2.4 - first / 30)
+    window = Problem(actors=(Actor(motion=moved),), constraints=(inside,), whole=whole, first=first)
+    assert window.bodies[0].names == whole.bodies[0].names
+    assert window.movable_joints(0) == whole.movable_joints(0)
+    assert np.array_equal(window.metric, whole.metric)
+    assert np.allclose(fk(window.restored(window.bodies)[0]).positions, fk(moved).positions)
+    solver = Spacetime(spacing=4 / 30, trunk_spacing=0.4)
+    for level in levels(solver.spacing, motion.fps):
+        of_window, of_whole = solver.curves(window, level), solver.curves(whole, level)
+        for part, basis in zip(of_window.bases, of_whole.bases, strict=True):
+            assert np.allclose(part.weights, basis.weights[first:last])
+            assert np.array_equal(np.diff(part.first), np.diff(basis.first[first:last]))

@@ -174,3 +174,12 @@ def test_a_curve_at_some_of_its_times_is_the_curve_there(knots: Knots, rng: np.r
     anew = knots.basis(times[some])
     np.testing.assert_array_equal(part.weights, anew.weights)
     np.testing.assert_array_equal(part.first, anew.first)
+
+
+def test_a_basis_within_some_times_has_the_keys_of_these_times_only(knots: Knots, rng: np.random.Generator) -> None:
+    basis = knots.basis(spread(knots))
+    part = basis.within(20, 30)
+    keys = rng.normal(size=(basis.num_keys, 2))
+    used = keys[basis.first[20] :][: part.num_keys]
+    assert len(used) == part.num_keys <= basis.num_keys
+    assert np.allclose(part.values(used), basis.values(keys)[20:50])

@@ -38,6 +38,12 @@ class Basis:
         """The basis at some of the times, by their rising indices (n,)."""
         return Basis(first=self.first[times], weights=self.weights[times], num_keys=self.num_keys)
 
+    def within(self, first: int, count: int) -> Basis:
+        """The basis at `count` times from the index `first` on, with the keys that act at them only."""
+        part = self.at(np.arange(first, first + count))
+        begin, width = int(part.first[0]), part.weights.shape[1]
+        return Basis(first=part.first - begin, weights=part.weights, num_keys=int(part.first[-1]) - begin + width)
+
     @cached
     def _key_per_time(self) -> bool:
         """Whether every time has its own key."""

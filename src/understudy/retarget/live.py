@@ -1,9 +1,11 @@
-"""Fast solves during a drag: only the part of the motion that changes, warm-started, at the displayed rate.
+"""Solves during a drag: the finished solver, on the part of the motion that changes.
 
 A change that holds for a limited time, such as a hand target or the end of a footplant, is solved in a window around
-that time. The window starts where the finished solve starts, from the planned motion, so that both end alike; its ends
-are blended into the shown motion. Any other change, such as the leg length, is solved over the whole motion at a lower
-rate. When the drag ends, everything is solved in full.
+that time: the whole motion if that is short. The window starts where the finished solve starts, from the planned
+motion, with the same coordinates, costs and keys, and takes the same steps, so that both end alike. Any other change,
+such as the leg length, is solved over the whole motion at a lower rate. Nothing is carried over from one update to the
+next, so that the way of a drag does not matter. Only the number of steps is limited, so that an update does not take
+long where constraints contradict each other.
 """
 
 from __future__ import annotations
@@ -27,68 +29,40 @@ from understudy.figure.motion import Motion
 from understudy.retarget.actor import ActorData
 from understudy.retarget.driver import Prepared
 from understudy.retarget.ease import easing_constraints, is_easing
-from understudy.retarget.plan import Plan, shift_plan_starts
+from understudy.retarget.plan import MIN_SHIFT_FADE_SECONDS, Plan, add_joint_limits, shift_plan_starts
 from understudy.retarget.spec import Recipe
-from understudy.solve.coordinates import Body
-from understudy.solve.evaluation import Evaluation, ProblemAtFrames, displace_bodies
+from understudy.solve.evaluation import shift_starts
 from understudy.solve.problem import Problem
 from understudy.solve.solvers import make_solver
-from understudy.solve.solvers.base import CHECK_RATE_HZ, ProgressCallback
-from understudy.solve.solvers.dual import Curves
-from understudy.solve.solvers.newton import (
-    LAYOUT_MARGINS,
-    GaussNewton,
-    Keys,
-    regular_frames,
-    sampled_frames,
-    worst_violation,
-)
-from understudy.solve.solvers.reach import lowered
-from understudy.solve.solvers.spacetime import (
-    Level,
-    Spacetime,
-    broken_limits,
-    levels,
-    newly_violated,
-    select_working_set,
-    stiffened,
-    unfinished_limits,
-)
-from understudy.solve.steadiness import steadied, with_steady_heads
+from understudy.solve.solvers.base import ProgressCallback
+from understudy.solve.solvers.spacetime import Spacetime
 
 TIMING_FIELDS = ("start", "end", "instants", "pauses")
 
 
-@record
-class Change:
-    """How new constraints differ from old ones."""
+def compare(old: Sequence[Constraint], new: Sequence[Constraint], times: Array) -> tuple[int, int] | None:
+    """The first frame at which two lists of constraints differ, and one past the last; None if they are alike.
 
-    matches: tuple[tuple[int, int], ...]
-    """Constraints that exist in both lists: index among the old, index among the new."""
-    span: tuple[int, int] | None
-    """The first frame that differs, and one past the last; None if nothing differs."""
-
-
-def compare(old: Sequence[Constraint], new: Sequence[Constraint], times: Array) -> Change:
-    """Compare two lists of constraints at frame times (F,) in seconds."""
-    old_indices = {id(constraint): index for index, constraint in enumerate(old)}
-    unmatched: dict[Hashable, list[int]] = {}
-    shared = old_indices.keys() & {id(constraint) for constraint in new}
-    for index, constraint in enumerate(old):
+    Args:
+        old: Constraints.
+        new: Others; those that are alike, but for their names, count as the same.
+        times: (F,) seconds of the frames.
+    """
+    shared = {id(constraint) for constraint in old} & {id(constraint) for constraint in new}
+    removed: dict[Hashable, list[Constraint]] = {}
+    for constraint in old:
         if id(constraint) not in shared:
-            unmatched.setdefault(signature(constraint), []).append(index)
-    matches, added = [], []
-    for index, constraint in enumerate(new):
-        if id(constraint) in shared:
-            matches.append((old_indices[id(constraint)], index))
-        elif unmatched.get(signature(constraint)):
-            matches.append((unmatched[signature(constraint)].pop(), index))
-        else:
-            added.append(constraint)
-    removed = [old[index] for group in unmatched.values() for index in group]
-    touched = _touched(removed, added, times)
-    frames = np.flatnonzero(touched)
-    return Change(matches=tuple(matches), span=(int(frames[0]), int(frames[-1]) + 1) if len(frames) else None)
+            removed.setdefault(signature(constraint), []).append(constraint)
+    added = []
+    for constraint in new:
+        if id(constraint) not in shared:
+            alike = removed.get(signature(constraint))
+            if alike:
+                alike.pop()
+            else:
+                added.append(constraint)
+    frames = np.flatnonzero(_touched([constraint for group in removed.values() for constraint in group], added, times))
+    return (int(frames[0]), int(frames[-1]) + 1) if len(frames) else None
 
 
 def _touched(removed: list[Constraint], added: list[Constraint], times: Array) -> np.ndarray:
@@ -168,202 +142,43 @@ def shift_in_time(constraint: Constraint, begin: float, end: float) -> Constrain
     return replace(constraint, **values)
 
 
-ACTIVE_MARGIN = 1e-4
-"""Metres or radians: inequality residuals above minus this are in the active set."""
-
-MAX_MERIT_RATIO = 3.0
-"""If the merit of the warm start grew by more than this ratio, starting from zero keys is tried too."""
-
-MIN_WARM_GAIN = 0.005
-"""Least relative gain of a step after a warm start; small, because warm-started keys are nearly right."""
-
-MAX_COLD_STEPS, MAX_WARM_STEPS, MAX_LIMB_STEPS = 8, 3, 1
-"""Most steps of a band-limited level, cold and warm-started, and of each level that moves limbs."""
-
-
-@record
-class LevelStart:
-    """Keys with which a band-limited level of the next update starts."""
-
-    keys: Keys
-    merit: float
-    """Merit of these keys: cost of the change plus violation."""
-
-
-@record
-class WarmStart:
-    """What the next update of a drag starts with."""
-
-    levels: tuple[LevelStart, ...]
-    """For each band-limited level that was needed so far."""
-    active: tuple[int, ...]
-    """Indices of the constraints in the active set."""
-    size: tuple[int, ...]
-    """Numbers of constraints, coordinates and frames; a problem of another size cannot use the warm start."""
-
-
-def solve_quickly(
-    problem: Problem,
-    solver: Spacetime,
-    watch: ProgressCallback,
-    *,
-    times: Array | None = None,
-    first: int = 0,
-    warm_start: WarmStart | None,
-) -> tuple[tuple[Body, ...], WarmStart | None]:
-    """Solve a problem approximately and fast.
-
-    Args:
-        problem: The problem to solve.
-        solver: The solver of the finished solve.
-        watch: Progress callback; may raise to stop the solve.
-        times: (F,) seconds of the whole motion, if the problem is a window of it: both then have the same keys.
-        first: The frame at which the window begins.
-        warm_start: Result of the previous update.
-
-    Returns:
-        The moved bodies, and the warm start for the next update.
-    """
-    if not problem.constraints or len(problem.metric) == 0:
-        return problem.bodies, None
-    problem = steadied(problem)
-    size = len(problem.constraints), len(problem.metric), len(problem.times)
-    if warm_start is not None and warm_start.size != size:
-        warm_start = None
-    active = warm_start.active if warm_start else _first_active(problem)
-    band, *limb_levels = levels(solver.spacing, problem.actors[0].motion.fps)
-    bands, broken, unfinished = (band, *stiffened(band)), broken_limits(problem), unfinished_limits(problem)
-    known = list(warm_start.levels) if warm_start else []
-    moved = problem.bodies
-    # What few frames do not show, or a low stiffness does not meet, takes further levels, as in the finished solve: the
-    # second starts anew, others where the one before ends. The next update need not find out that the first is too few.
-    for number in range(1 if len(known) > 1 else 0, len(bands)):
-        curves = solver.curves(problem, bands[number], times=times).at(first + np.arange(len(problem.times)))
-        descent = _descent(problem, moved if number > 1 else problem.bodies, bands[number], curves, active)
-        keys, reached = _run(descent, known[number] if number < len(known) else None)
-        known[number : number + 1] = [LevelStart(keys=keys, merit=descent.merit(reached, keys))]
-        moved = displace_bodies(descent.sample.bodies, descent.sample, curves.values(keys))
-        at_frames = np.zeros(len(problem.constraints))
-        at_frames[list(active)] = worst_violation(reached)
-        sample = ProblemAtFrames(problem=problem, bodies=moved, frames=sampled_frames(problem, CHECK_RATE_HZ))
-        worst = worst_violation(sample.measure())
-        seen = at_frames if number else worst
-        # What is broken at the frames of the level is out of reach.
-        if not ((seen > unfinished) & (at_frames <= broken))[list(active)].any():
-            break
-    watch("solving", 0.5)
-    active = tuple(sorted({*active, *newly_violated(problem, active, worst, ACTIVE_MARGIN)}))
-    # Constraints that cannot be met are left out of the levels that move limbs.
-    soft = tuple(i for i, constraint in enumerate(problem.constraints) if constraint.soft)
-    holding = (*(i for i in active if worst[i] <= broken[i] and i not in set(soft)), *soft)
-    bodies = lowered(problem, with_steady_heads(problem, moved, -np.inf, np.inf), holding, -np.inf, np.inf)
-    for level in limb_levels:
-        bodies = solver.solve_limbs(problem, bodies, holding, replace(level, steps=MAX_LIMB_STEPS))
-    return bodies, WarmStart(levels=tuple(known), active=active, size=size)
-
-
-def _first_active(problem: Problem) -> tuple[int, ...]:
-    """The constraints with which the first update begins. Soft ones of a priority below zero shape only the levels that
-    move limbs, as in the finished solve."""
-    near = select_working_set(problem, problem.bodies, LAYOUT_MARGINS * ACTIVE_MARGIN)
-    return tuple(i for i in near if not problem.constraints[i].soft or problem.constraints[i].priority >= 0)
-
-
-def _descent(
-    problem: Problem, bodies: tuple[Body, ...], level: Level, curves: Curves, active: tuple[int, ...]
-) -> GaussNewton:
-    """The steps of a band-limited level, with its curves at all frames of the problem."""
-    frames = sampled_frames(problem, level.rate, active)
-    sample = ProblemAtFrames(
-        problem=problem,
-        bodies=bodies,
-        frames=frames,
-        constraint_indices=active,
-        shared_frames=regular_frames(problem, level.rate),
-    )
-    return GaussNewton(
-        sample=sample,
-        curves=curves.at(frames),
-        stiffness=level.stiffness,
-        weights=np.ones(len(active)),
-        margin=ACTIVE_MARGIN,
-        gain=level.gain,
-    )
-
-
-def _run(descent: GaussNewton, warm_start: LevelStart | None) -> tuple[Keys, Evaluation]:
-    """The keys after the steps of a level, and their evaluation."""
-    keys = None
-    if warm_start is not None:
-        descent = replace(descent, gain=MIN_WARM_GAIN)
-        keys = _starting_keys(descent, warm_start)
-    keys, evaluation, _ = descent.run(MAX_COLD_STEPS if keys is None else MAX_WARM_STEPS, keys)
-    return keys, evaluation
-
-
-def _starting_keys(descent: GaussNewton, warm_start: LevelStart) -> Keys | None:
-    """The warm-start keys, or None if zero keys are a better start."""
-    merit = descent.merit(descent.sample.measure(descent.curves.values(warm_start.keys)), warm_start.keys)
-    if merit < MAX_MERIT_RATIO * warm_start.merit:
-        return warm_start.keys
-    zero_keys = tuple(np.zeros_like(group) for group in warm_start.keys)
-    zero_merit = descent.merit(descent.sample.measure(descent.curves.values(zero_keys)), zero_keys)
-    return warm_start.keys if merit < zero_merit else None
-
-
-Prepare = Callable[[Recipe], Prepared]
+MAX_LIVE_STEPS = 24
+"""Steps after which an update makes no further attempt to meet constraints: about a third of a second."""
 
 MAX_WHOLE_MOTION_FPS = 30.0
-"""Frame rate at which the whole motion is solved during a drag; a window is solved at the displayed rate."""
+"""Frame rate at which the whole motion is solved during a drag; a window is solved at the motion's own."""
 
-WINDOW_MARGIN_SECONDS = 2.0
-"""Seconds before and after the dragged constraints that may change too."""
+WINDOW_MARGIN_SECONDS = 4.0
+"""Seconds before and after the dragged constraints that may change too. At this distance, hips that are held for a
+moment while walking are felt by two centimetres."""
 
 WINDOW_STEP_SECONDS = 0.4
 """About the seconds to whose multiples windows are widened."""
 
-BLEND_SECONDS = 0.4
+BLEND_SECONDS = 2.4
 """Seconds at an end of a window over which it blends into the shown motion."""
 
 MAX_SOLVER_SECONDS = 0.12
 """Time limit of solvers other than spacetime during a drag."""
 
+Prepare = Callable[[Recipe], Prepared]
 
-@dataclass(eq=False)
-class DragState:
-    """State shared by the updates of one drag."""
 
-    matches: tuple[tuple[int, int], ...] | None = None
-    """The constraints that are not dragged: index among those of the baseline, index among the new ones."""
-    span: tuple[int, int] = (0, 0)
-    """First frame of the last window, and one past its last."""
-    warm_start: WarmStart | None = None
-    windowed: dict[int, Constraint | None] = field(default_factory=dict)
-    """The constraints of the baseline in the time of the last window, by identity; None for one that ends before it."""
+@record
+class LiveResult:
+    """The motions of one update of a drag."""
 
-    def choose_window(self, span: tuple[int, int]) -> tuple[int, int]:
-        """The last window if it contains the span and has a warm start, else the span as a new window."""
-        if self.warm_start is None or span[0] < self.span[0] or span[1] > self.span[1]:
-            self.span, self.warm_start, self.windowed = span, None, {}
-        return self.span
-
-    def in_window(
-        self, constraint: Constraint, baseline: DragBaseline, times: tuple[float, float]
-    ) -> Constraint | None:
-        """A constraint in the time of the last window; None if it does not hold there.
-
-        Most are the baseline's own, and the same in every update of a drag.
-        """
-        if id(constraint) not in baseline.constraint_ids:
-            return _in_window(constraint, baseline, self.span, times)
-        if id(constraint) not in self.windowed:
-            self.windowed[id(constraint)] = _in_window(constraint, baseline, self.span, times)
-        return self.windowed[id(constraint)]
+    prepared: Prepared
+    problem: Problem
+    motions: tuple[Motion, ...]
+    span: tuple[int, int] | None
+    """First frame that differs from the finished solve, and one past the last; None for all."""
+    seconds: float
 
 
 @record
 class DragBaseline:
-    """The finished solve that a drag starts from, at the displayed frame rate."""
+    """The finished solve that a drag starts from."""
 
     prepared: Prepared
     motions: tuple[Motion, ...]
@@ -381,10 +196,26 @@ class DragBaseline:
         assert isinstance(solver, Spacetime)
         return solver
 
+    @cached
+    def poses(self) -> tuple[Pose, ...]:
+        return tuple(fk(motion) for motion in self.motions)
+
     def places(self, point_ref: PointRef) -> Array:
         """(F, 3) metres, world: path of a point."""
         names = [part.name for part in self.plan.assignments]
         return self.poses[names.index(point_ref.actor) if point_ref.actor else 0].points([point_ref.point])[:, 0]
+
+    @cached
+    def limits(self) -> tuple[Constraint, ...]:
+        """The limits of joints that are not of the recipe."""
+        recipe_ids = {id(constraint) for constraint in self.prepared.recipe.constraints}
+        return tuple(c for c in self.plan.constraints if c.kind == "joint_range" and id(c) not in recipe_ids)
+
+    @cached
+    def constraints(self) -> tuple[Constraint, ...]:
+        """All its constraints but those limits, which no drag of a window changes."""
+        excluded = {id(constraint) for constraint in self.limits}
+        return tuple(c for c in self.plan.constraints if id(c) not in excluded)
 
     @cached
     def constraint_ids(self) -> frozenset[int]:
@@ -392,48 +223,38 @@ class DragBaseline:
         return frozenset(id(constraint) for constraint in self.plan.constraints)
 
     @cached
-    def poses(self) -> tuple[Pose, ...]:
-        return tuple(fk(motion) for motion in self.motions)
-
-    @cached
-    def limits(self) -> tuple[Constraint, ...]:
-        recipe_ids = {id(constraint) for constraint in self.prepared.recipe.constraints}
-        return tuple(c for c in self.plan.constraints if c.kind == "joint_range" and id(c) not in recipe_ids)
-
-    @cached
-    def from_contacts(self) -> tuple[Constraint, ...]:
-        """Constraints derived from contacts: plants, holds and the floor."""
-        excluded = {id(constraint) for constraint in (*self.prepared.recipe.constraints, *self.limits)}
-        return tuple(c for c in self.plan.constraints if id(c) not in excluded and not is_easing(c))
-
-
-@record
-class LiveResult:
-    """The motions of one update of a drag."""
-
-    prepared: Prepared
-    problem: Problem
-    motions: tuple[Motion, ...]
-    span: tuple[int, int] | None
-    """First frame that differs from the finished solve, and one past the last; None for all."""
-    seconds: float
+    def plan_of_contacts(self) -> Plan:
+        """Its plan with only what contacts ask for: plants, holds and the floor; starts are shifted by these alone."""
+        asked = {id(constraint) for constraint in self.prepared.recipe.constraints}
+        kept = tuple(c for c in self.constraints if id(c) not in asked and not is_easing(c))
+        starts = tuple(context.start for context in self.plan.contexts if context.start is not None)
+        return shift_plan_starts(replace(self.plan, starts=starts, constraints=kept), ())
 
 
 @dataclass(eq=False, kw_only=True)
 class LiveSession:
-    """The drags that start from one finished solve, and their state."""
+    """The drags that start from one finished solve, and what their updates share."""
 
     prepared: Prepared
     motions: tuple[Motion, ...]
     spacing: float
-    fps: float
-    """The most frames a second that are displayed; windows are solved at this rate."""
-    whole_drag: DragState = field(default_factory=DragState)
-    window_drag: DragState = field(default_factory=DragState)
-    baseline: DragBaseline | None = None
-    """The finished solve at the displayed rate; made by the first update that needs it."""
     clear: bool | None = None
     """Whether the finished solve had no limb to move out of the body; None before that is known."""
+    span: tuple[int, int] = (0, 0)
+    """First frame of the last window, and one past its last."""
+    windowed: dict[int, Constraint | None] = field(default_factory=dict)
+    """Constraints of the finished solve in the time of the last window, by identity; None for one that does not hold
+    there."""
+    limits: dict[Hashable, tuple[Constraint, ...]] = field(default_factory=dict)
+    """The limits of joints, by which joints move."""
+    last: tuple[Plan, int, Problem] | None = None
+    """A plan of contacts, the number of the recipe's constraints, and the problem of the whole motion that they gave;
+    the next one may differ from it in some values only."""
+
+    @cached
+    def baseline(self) -> DragBaseline:
+        """The finished solve."""
+        return DragBaseline(prepared=self.prepared, motions=self.motions, spacing=self.spacing)
 
     def update(
         self,
@@ -442,8 +263,6 @@ class LiveSession:
         watch: ProgressCallback,
         prepare_at: Callable[[float, Recipe], Prepared],
         choose_spacing: Callable[[Prepared], float],
-        *,
-        is_first: bool,
     ) -> LiveResult:
         """Solve a recipe that is being dragged.
 
@@ -453,25 +272,18 @@ class LiveSession:
             watch: Progress callback; may raise to stop the solve.
             prepare_at: Takes the most frames a second and a recipe, and prepares it with motions of that rate.
             choose_spacing: Chooses the seconds between keys if the options changed.
-            is_first: Whether this is the first update of a drag; it has no warm start.
         """
         if recipe.contacts is None:
             recipe = replace(recipe, contacts=self.prepared.contacts)
-        in_window = self.prepared.plan is not None and recipe.solver == Spacetime.name
-        in_window = in_window and changed <= {"contact", "constraint"}
-        drag = self.window_drag if in_window else self.whole_drag
-        if is_first:
-            drag.warm_start = None
-        if in_window:
-            self.baseline = self.baseline or self._make_baseline()
-            prepared = _prepare_window(self.baseline, recipe, changed, partial(prepare_at, np.inf), self.fps)
-            return solve_window(self.baseline, prepared, watch, drag)
+        is_planned = self.prepared.plan is not None and recipe.solver == Spacetime.name
+        if is_planned and changed <= {"contact", "constraint"}:
+            return self._solve_window(recipe, changed, watch, partial(prepare_at, np.inf))
         prepare = partial(prepare_at, MAX_WHOLE_MOTION_FPS)
         if recipe.options.clearance and self._is_clear(prepare):
             recipe = replace(recipe, options=replace(recipe.options, clearance=False))
         prepared = prepare(recipe)
         spacing = choose_spacing(prepared) if "options" in changed else self.spacing
-        return solve_whole(prepared, spacing, watch, drag)
+        return solve_whole(prepared, spacing, watch)
 
     def _is_clear(self, prepare: Prepare) -> bool:
         """Whether no limb had to be moved out of the body; looking for that takes longer than all else of an update."""
@@ -483,46 +295,105 @@ class LiveSession:
             self.clear = all(np.array_equal(a.rotations, b.rotations) for a, b in zip(*starts, strict=True))
         return self.clear
 
-    def _make_baseline(self) -> DragBaseline:
-        """The finished solve at the displayed frame rate."""
-        step = frame_step(self.motions[0], self.fps)
-        prepared = thin_prepared(self.prepared, self.fps)
-        return DragBaseline(
-            prepared=prepared, motions=tuple(motion[::step] for motion in self.motions), spacing=self.spacing
-        )
-
-
-def _prepare_window(
-    baseline: DragBaseline, recipe: Recipe, changed: Set[str], prepare: Prepare, max_fps: float
-) -> Prepared:
-    """Prepare a recipe at the displayed rate; what the change leaves as it was is taken from the baseline."""
-    if "contact" not in changed:
-        starts = {context.actor: context.start for context in baseline.plan.contexts if context.start is not None}
+    def _solve_window(self, recipe: Recipe, changed: Set[str], watch: ProgressCallback, prepare: Prepare) -> LiveResult:
+        """Solve the frames that change, and those around them."""
+        began, baseline = perf_counter(), self.baseline
+        prepared, plan = baseline.prepared, baseline.plan_of_contacts
+        if "contact" in changed:
+            prepared = prepare(replace(recipe, constraints=(), options=replace(recipe.options, limits=False)))
+            assert prepared.plan is not None
+            plan = prepared.plan
+        starts = {c.actor: c.start for c in plan.contexts if c.start is not None}
         asked = (*recipe.constraints, *easing_constraints(recipe.constraints, starts))
-        unshifted = replace(baseline.plan, starts=tuple(starts.values()), constraints=(*baseline.from_contacts, *asked))
-        plan = shift_plan_starts(unshifted, asked)
-        plan = replace(plan, constraints=(*plan.constraints, *baseline.limits))
-        return replace(baseline.prepared, recipe=recipe, plan=plan)
-    prepared = thin_prepared(prepare(replace(recipe, options=replace(recipe.options, limits=False))), max_fps)
-    assert prepared.plan is not None
-    constraints = (*prepared.plan.constraints, *baseline.limits)
-    return replace(prepared, recipe=recipe, plan=replace(prepared.plan, constraints=constraints))
+        change = compare(baseline.constraints, (*plan.constraints, *asked), plan.starts[0].times)
+        whole = self._whole_problem(plan, asked)
+        motions, span = baseline.motions, (0, 0)
+        if change is not None:
+            span = _window(change, motions[0], self.spacing)
+            indices = range(len(plan.constraints), len(plan.constraints) + len(asked))
+            parts = self._solve_part(whole, indices, span, watch)
+            weights = _blend_weights(parts[0], at_start=span[0] > 0, at_end=span[1] < motions[0].num_frames)
+            motions = tuple(_splice(*pair, span, weights) for pair in zip(motions, parts, strict=True))
+        prepared = replace(prepared, recipe=recipe, plan=plan.with_problem(whole))
+        return LiveResult(prepared=prepared, problem=whole, motions=motions, span=span, seconds=perf_counter() - began)
+
+    def _whole_problem(self, plan: Plan, asked: tuple[Constraint, ...]) -> Problem:
+        """The problem of the whole motion: what contacts ask for, what a recipe asks for, and limits."""
+        if self.last is not None and self.last[:2] == (plan, len(asked)) and plan.size_factor == 1.0:
+            last = self.last[2]
+            limits = last.constraints[len(plan.constraints) + len(asked) :]
+            problem = last.with_values_of((*plan.constraints, *asked, *limits))
+            if problem is not None:
+                return problem
+        unlimited = replace(plan, constraints=(*plan.constraints, *asked))
+        limits = self._limits(unlimited) if self.prepared.recipe.options.limits else ()
+        problem = replace(unlimited, constraints=(*unlimited.constraints, *limits)).problem()
+        self.last = plan, len(asked), problem
+        return problem
+
+    def _limits(self, plan: Plan) -> tuple[Constraint, ...]:
+        """The limits of the joints that a plan turns: those of the finished solve, and of joints that it left as they
+        were, such as those of an arm whose hand is dragged now."""
+        problem, limits = plan.problem(), self.baseline.limits
+        key = tuple(frozenset(problem.movable_joints(number)) for number in range(len(problem.actors)))
+        if key not in self.limits:
+            known = {_joint(limit) for limit in limits}
+            found = add_joint_limits(plan).constraints[len(plan.constraints) :]
+            self.limits[key] = (*limits, *(limit for limit in found if _joint(limit) not in known))
+        return self.limits[key]
+
+    def _solve_part(
+        self, whole: Problem, asked: range, span: tuple[int, int], watch: ProgressCallback
+    ) -> tuple[Motion, ...]:
+        """The motions in a window of the whole motion, solved as the finished solve is.
+
+        Args:
+            whole: The problem of the whole motion.
+            asked: The indices of the constraints that the recipe asks for.
+            span: The first frame of the window, and one past its last.
+            watch: Progress callback.
+        """
+        inside = [self._in_window(constraint, span) for constraint in whole.constraints]
+        kept = [index for index, constraint in enumerate(inside) if constraint is not None]
+        # What is pinned at the ends of a window shifts nothing.
+        as_asked = {
+            number for number, index in enumerate(kept) if type(inside[index]) is type(whole.constraints[index])
+        }
+        problem, solver = whole, self.baseline.solver
+        if span != (0, len(whole.times)):
+            problem = Problem(
+                actors=tuple(replace(actor, motion=actor.motion[slice(*span)]) for actor in whole.actors),
+                constraints=tuple(constraint for constraint in inside if constraint is not None),
+                whole=whole,
+                first=span[0],
+            )
+            begin = float(whole.times[span[0]])
+            solver = replace(solver, hold=solver.hold - begin, until=solver.until - begin)
+        pulling = (number for number, each in enumerate(problem.constraints) if type(each).pull is not Constraint.pull)
+        fixing = tuple(number for number in pulling if number in as_asked)
+        if any(kept[number] in asked for number in fixing):
+            problem = shift_starts(problem, fixing, fade_seconds=MIN_SHIFT_FADE_SECONDS)
+        bodies, _ = replace(solver, iterations=min(solver.iterations, MAX_LIVE_STEPS)).move(problem, watch)
+        return problem.restored(bodies)
+
+    def _in_window(self, constraint: Constraint, span: tuple[int, int]) -> Constraint | None:
+        """A constraint in the time of a window; None if it does not hold there.
+
+        Most are those of the finished solve, and the same in every update of a drag.
+        """
+        if id(constraint) not in self.baseline.constraint_ids:
+            return in_window(constraint, self.baseline, span)
+        if span != self.span:
+            self.span, self.windowed = span, {}
+        if id(constraint) not in self.windowed:
+            self.windowed[id(constraint)] = in_window(constraint, self.baseline, span)
+        return self.windowed[id(constraint)]
 
 
-def thin_prepared(prepared: Prepared, max_fps: float) -> Prepared:
-    """A plan of which every n-th frame is kept, so that its rate is at most `max_fps`.
-
-    A plan that is made from fewer frames starts up to 13 mm elsewhere.
-    """
-    plan = prepared.plan
-    step = 1 if plan is None else frame_step(plan.starts[0], max_fps)
-    if plan is None or step == 1:
-        return prepared
-    contexts = tuple(
-        context if context.start is None else replace(context, start=context.start[::step]) for context in plan.contexts
-    )
-    starts = tuple(start[::step] for start in plan.starts)
-    return replace(prepared, plan=replace(plan, starts=starts, contexts=contexts))
+def _joint(limit: Constraint) -> tuple[str, str]:
+    """The actor and the joint of a limit."""
+    (ref,) = limit.joints()
+    return ref.actor, str(ref.point)
 
 
 def thin_actor(actor: ActorData, max_fps: float) -> ActorData:
@@ -536,37 +407,20 @@ def frame_step(motion: Motion, max_fps: float) -> int:
     return max(int(np.ceil(motion.fps / max_fps - 1e-3)), 1)
 
 
-def solve_window(baseline: DragBaseline, prepared: Prepared, watch: ProgressCallback, drag: DragState) -> LiveResult:
-    """Solve the baseline again in a window around the frames that change; all is at the displayed rate."""
-    began, plan = perf_counter(), prepared.plan
-    assert plan is not None
-    motions, span = baseline.motions, (0, 0)
-    problem = plan.problem()
-    change = compare(baseline.plan.constraints, plan.constraints, problem.times)
-    if change.span is not None:
-        span = _window(change.span, motions[0], baseline.spacing)
-        if change.matches != drag.matches:
-            drag.matches, drag.warm_start = change.matches, None
-        span = drag.choose_window(span)
-        motions = _resolve_window(baseline, plan, drag, watch)
-    return LiveResult(prepared=prepared, problem=problem, motions=motions, span=span, seconds=perf_counter() - began)
-
-
-def solve_whole(prepared: Prepared, spacing: float, watch: ProgressCallback, drag: DragState) -> LiveResult:
-    """Solve the whole motion again at a low rate, with few steps."""
+def solve_whole(prepared: Prepared, spacing: float, watch: ProgressCallback) -> LiveResult:
+    """Solve the whole motion again at a low rate."""
     began, recipe = perf_counter(), prepared.recipe
     if prepared.plan is None:
         solved = prepared.solve(spacing, watch)
         return LiveResult(
             prepared=prepared, problem=solved.problem, motions=solved.motions, span=None, seconds=solved.seconds
         )
-    problem = prepared.plan.problem()
-    solver = prepared.make_solver_at(spacing)
+    problem, solver = prepared.plan.problem(), prepared.make_solver_at(spacing)
     if isinstance(solver, Spacetime):
-        bodies, drag.warm_start = solve_quickly(problem, solver, watch, warm_start=drag.warm_start)
+        solver = replace(solver, iterations=min(solver.iterations, MAX_LIVE_STEPS))
     else:
         solver = make_solver(recipe.solver, {**recipe.solver_options, "seconds": MAX_SOLVER_SECONDS}, spacing)
-        bodies, _ = solver.move(problem, watch)
+    bodies, _ = solver.move(problem, watch)
     motions, seconds = problem.restored(bodies), perf_counter() - began
     return LiveResult(prepared=prepared, problem=problem, motions=motions, span=None, seconds=seconds)
 
@@ -580,51 +434,24 @@ def _window(span: tuple[int, int], motion: Motion, spacing: float) -> tuple[int,
     return first - first % step, min(last + (-last) % step + 1, motion.num_frames)
 
 
-def _resolve_window(baseline: DragBaseline, plan: Plan, drag: DragState, watch: ProgressCallback) -> tuple[Motion, ...]:
-    """The motions of the baseline with one window solved again."""
-    first, last = drag.span
-    motions = baseline.motions
-    fps, num_frames = motions[0].fps, motions[0].num_frames
-    begin, end = first / fps, (last - 1) / fps
-    inside = (drag.in_window(constraint, baseline, (begin, end)) for constraint in plan.constraints)
-    problem = replace(
-        plan,
-        starts=tuple(start[first:last] for start in plan.starts),
-        constraints=tuple(constraint for constraint in inside if constraint is not None),
-    ).problem()
-    bodies, drag.warm_start = solve_quickly(
-        problem,
-        baseline.solver,
-        watch,
-        times=motions[0].times,
-        first=first,
-        warm_start=drag.warm_start,
-    )
-    weights = _blend_weights(motions[0][first:last], at_start=first > 0, at_end=last < num_frames)
-    return tuple(_splice(a, b, drag.span, weights) for a, b in zip(motions, problem.restored(bodies), strict=True))
-
-
-def _in_window(
-    constraint: Constraint, baseline: DragBaseline, span: tuple[int, int], times: tuple[float, float]
-) -> Constraint | None:
+def in_window(constraint: Constraint, baseline: DragBaseline, span: tuple[int, int]) -> Constraint | None:
     """A constraint in the time of a window; None if it does not hold there.
 
-    A SamePlace that extends past the window becomes a Place at its position outside.
+    A SamePlace that extends past the window becomes a Place where it is held in the finished solve.
     """
-    held = constraint.frames(baseline.motions[0].times)
+    times = baseline.motions[0].times
+    if span == (0, len(times)):
+        return constraint
+    held = constraint.frames(times)
     inside = held[(held >= span[0]) & (held < span[1])]
     if len(inside) == 0:
         return None
-    if isinstance(constraint, SamePlace) and len(inside) < len(held):
-        outside = held[(held < span[0]) | (held >= span[1])]
+    if isinstance(constraint, SamePlace) and constraint.drift is None and len(inside) < len(held):
+        place = baseline.places(constraint.point_refs()[0])[held].mean(axis=0)
         constraint = Place(
-            point=constraint.point,
-            target=baseline.places(constraint.point_refs()[0])[outside].mean(axis=0),
-            start=constraint.start,
-            end=constraint.end,
-            name=constraint.name,
+            point=constraint.point, target=place, start=constraint.start, end=constraint.end, name=constraint.name
         )
-    return shift_in_time(constraint, *times)
+    return shift_in_time(constraint, float(times[span[0]]), float(times[span[1] - 1]))
 
 
 def _blend_weights(motion: Motion, *, at_start: bool, at_end: bool) -> Array:

@@ -282,7 +282,7 @@ def plan(
         notes=tuple(note for context in contexts if context.landing is not None for note in context.landing.notes),
         contexts=tuple(contexts),
     )
-    return _add_joint_limits(shift_plan_starts(unshifted, constraints))
+    return add_joint_limits(shift_plan_starts(unshifted, constraints))
 
 
 def _group_by_actor(contacts: Sequence[Contact], assignments: Sequence[Assignment]) -> list[list[Contact]]:
@@ -438,8 +438,8 @@ def shift_plan_starts(plan: Plan, user_constraints: Sequence[Constraint]) -> Pla
     return plan.with_problem(problem)
 
 
-def _add_joint_limits(plan: Plan) -> Plan:
-    """The plan with the limits of the joints that the solver may turn."""
+def add_joint_limits(plan: Plan) -> Plan:
+    """A plan with the limits of the joints that the solver may turn."""
     if not plan.options.limits:
         return plan
     limits: list[Constraint] = []

@@ -45,6 +45,11 @@ class Problem:
 
     actors: tuple[Actor, ...]
     constraints: tuple[Constraint, ...]
+    whole: Problem | None = None
+    """The problem of the whole motion, if this one is a window of it: both have the same coordinates, at the same costs
+    and with keys at the same times."""
+    first: int = 0
+    """The frame of the whole motion at which a window begins."""
     _resolved: tuple[ResolvedRefs, ...] = field(init=False, repr=False)
     """For each constraint, the points and joints that it names."""
 
@@ -106,7 +111,7 @@ class Problem:
             return self
         return unchecked(
             self,
-            ("actors",),
+            ("actors", "whole", "first"),
             constraints=tuple(self.constraints[number] for number in hard),
             constraint_frames=tuple(self.constraint_frames[number] for number in hard),
             _resolved=tuple(self._resolved[number] for number in hard),
@@ -164,6 +169,28 @@ class Problem:
                 points.setdefault((actor, point.joint, point.offset.tobytes()), (actor, point))
         return tuple(points.values())
 
+    @property
+    def key_times(self) -> Array:
+        """(W,) seconds of the frames of the whole motion, over which keys are spread."""
+        return self.times if self.whole is None else self.whole.times
+
+    def with_values_of(self, constraints: Sequence[Constraint]) -> Problem | None:
+        """The problem with other constraints, number by number, such as with other targets; None if one of them names
+        other points or joints. Cached properties are kept."""
+        if len(constraints) != len(self.constraints):
+            return None
+        changed = [
+            number for number, constraint in enumerate(constraints) if constraint is not self.constraints[number]
+        ]
+        frames = list(self.constraint_frames)
+        for number in changed:
+            frames[number] = constraints[number].frames(self.times)
+        resolved = self._resolve_all([constraints[i] for i in changed], [frames[i] for i in changed])
+        if any(_ids(new) != _ids(self._resolved[i]) for i, new in zip(changed, resolved, strict=True)):
+            return None
+        kept = (*DEFINING, "points", "body_points", "bodies", "metric")
+        return unchecked(self, kept, constraints=tuple(constraints), constraint_frames=tuple(frames))
+
     @cached
     def bodies(self) -> tuple[Body, ...]:
         """The part of each actor that affects constraints, with the joints that may rotate.
@@ -171,6 +198,14 @@ class Problem:
         All other joints keep their motion exactly, so leaving them out only saves time.
         """
         bodies = []
+        if self.whole is not None:
+            frames = np.arange(self.first, self.first + len(self.times))
+            for actor, body in zip(self.actors, self.whole.bodies, strict=True):
+                moved = body.at(frames)
+                used = [actor.motion.skeleton.index[name] for name in body.skeleton.names]
+                motion = moved.motion.derived(root=actor.motion.root, rotations=actor.motion.rotations[:, used])
+                bodies.append(moved.with_motion(motion))
+            return tuple(bodies)
         for number, actor in enumerate(self.actors):
             point_joints, rotation_joints = self._constrained_joints(number)
             skeleton, indices = prune_as_used(actor.motion, point_joints | rotation_joints)
@@ -184,6 +219,8 @@ class Problem:
 
     def movable_joints(self, number: int) -> set[int]:
         """The joints of an actor that affect constraints and may rotate."""
+        if self.whole is not None:
+            return self.whole.movable_joints(number)
         actor = self.actors[number]
         if not actor.moves:
             return set()
@@ -207,6 +244,8 @@ class Problem:
     @cached
     def metric(self) -> Array:
         """(D,) the cost of each coordinate: the mean squared movement of the body per unit."""
+        if self.whole is not None:
+            return self.whole.metric
         pairs = zip(self.actors, self.bodies, strict=True)
         parts = [find_costs(actor.motion, body, actor.stiffness or {}) for actor, body in pairs]
         return np.concatenate(parts) if parts else np.zeros(0)
@@ -228,7 +267,12 @@ class Problem:
         return tuple(out)
 
 
-DEFINING = ("actors", "constraints", "_resolved", "constraint_frames")
+def _ids(resolved: ResolvedRefs) -> list[list[tuple[int, str, bytes]]]:
+    """What tells the points and joints of a constraint from others."""
+    return [[(actor, point.joint, point.offset.tobytes()) for actor, point in refs] for refs in resolved]
+
+
+DEFINING = ("actors", "constraints", "whole", "first", "_resolved", "constraint_frames")
 """The attributes that define a problem."""
 
 POSITION_INDEPENDENT = ("targets", "points", "body_points")

@@ -35,7 +35,7 @@ from understudy.studio.document import recipe_tables
 from understudy.studio.painting import lacks_places, touch_tables, with_places
 from understudy.studio.performance import RetargetResult, on_shown_tree, result_label, source_label
 from understudy.studio.props import load_props, prop_tables
-from understudy.studio.scene import EMPTY_SCENE, MAX_SHOWN_FPS, ShownBody, SolveResult, Table, body_table
+from understudy.studio.scene import EMPTY_SCENE, ShownBody, SolveResult, Table, body_table
 
 INDEPENDENT_TABLES = {
     "actor": ("actors", ()),
@@ -193,12 +193,10 @@ class RetargetDocumentSolver:
         changed_keys = {key for key in {*tables[0], *tables[1]} if tables[0].get(key) != tables[1].get(key)}
         if document["pairs"] != base.tables["pairs"]:
             changed_keys.add("pairs")
-        make_session = partial(
-            LiveSession, prepared=base.prepared, motions=base.motions_made, spacing=base.spacing, fps=MAX_SHOWN_FPS
-        )
+        make_session = partial(LiveSession, prepared=base.prepared, motions=base.motions_made, spacing=base.spacing)
         session = self.cache.get(("drags", id(base)), make_session, base)
         prepare_at = partial(self._prepare_thinned, document)
-        update = session.update(recipe, changed_keys, watch, prepare_at, self._spacing, is_first=not before.live)
+        update = session.update(recipe, changed_keys, watch, prepare_at, self._spacing)
         return replace(
             base,
             prepared=update.prepared,

@@ -22,7 +22,7 @@ from understudy.figure.kinematics import pose_of
 from understudy.figure.limbs import first_of_limb, limb_joints
 from understudy.solve.coordinates import MOTION_INDEPENDENT, Body, make_rest_body
 from understudy.solve.evaluation import ProblemAtFrames
-from understudy.solve.problem import Problem
+from understudy.solve.problem import DEFINING, Problem
 from understudy.solve.steadiness import fast_part
 
 FADE_SECONDS = 0.1
@@ -110,10 +110,10 @@ class LimbProblem:
         """
         made = _limb_constraints(problem, bodies, constraints, final=final)
         is_used = [_limb_coordinates(problem, number) ^ trunk for number in range(len(bodies))]
-        whole = Problem(actors=problem.actors, constraints=tuple(made))
+        moved = Problem(actors=problem.actors, constraints=tuple(made), whole=problem.whole, first=problem.first)
         limb_problem = unchecked(
-            whole,
-            ("actors", "constraints", "_resolved", "constraint_frames"),
+            moved,
+            DEFINING,
             bodies=tuple(_part(body, used) for body, used in zip(bodies, is_used, strict=True)),
             metric=problem.metric[np.concatenate(is_used)],
         )

@@ -641,8 +641,17 @@ class Spacetime(Solver):
         broken, unfinished = broken_limits(problem), unfinished_limits(problem)
         late = violation_limits(problem, 0.0, MAX_LATE_LIMIT_RADIANS)
         warm_start: LevelResult | None = None
+        known: dict[tuple[Level, WorkingSet, bytes], tuple[LevelResult, int]] = {}
         for _ in range(MAX_RETRIES):
-            result = self._solve_level(problem, start, working_set, level, weights, budget, warm_start=warm_start)
+            # Weights that lower a violation often let it come back: the same problem is solved only once.
+            key, steps = (level, working_set, weights.tobytes()), budget.steps
+            if warm_start is None and key in known:
+                result, steps_taken = known[key]
+                budget.steps += steps_taken
+            else:
+                result = self._solve_level(problem, start, working_set, level, weights, budget, warm_start=warm_start)
+            if warm_start is None:
+                known[key] = result, budget.steps - steps
             violated = newly_violated(problem, working_set, result.worst, self.margin)
             working_set = tuple(sorted({*working_set, *violated}))
             is_coarse = level.rate < CHECK_RATE_HZ and np.any(
@@ -753,17 +762,15 @@ class Spacetime(Solver):
         problem: Problem,
         level: Level,
         groups: tuple[np.ndarray, ...] | None = None,
-        times: Array | None = None,
     ) -> Curves:
-        """The unknown curves of a level at times (F,) in seconds; at all frames of the problem if none are given."""
+        """The unknown curves of a level at all frames of the problem."""
         roughness = (level.smoothing / (level.spacing or 1.0 / problem.actors[0].motion.fps)) ** 4
         groups = groups if groups and (level.spacing or roughness) else (np.arange(len(problem.metric)),)
         factors: Array = np.ones(len(groups))
         if level.spacing and not level.limbs:
             factors, group_of_coordinate = np.unique(self._spacing_factors(problem, level.spacing), return_inverse=True)
             groups = tuple(np.flatnonzero(group_of_coordinate == i) for i in range(len(factors)))
-        times = problem.times if times is None else times
-        bases = {factor: self._basis(times, level, factor) for factor in set(factors.tolist())}
+        bases = {factor: self._basis(problem, level, factor) for factor in set(factors.tolist())}
         of_groups = tuple(bases[factor] for factor in factors.tolist())
         return Curves(bases=of_groups, groups=groups, cost=problem.metric, roughness=roughness)
 
@@ -782,17 +789,21 @@ class Spacetime(Solver):
             factors *= np.concatenate([_slower_factors(body, self.slower) for body in problem.bodies])
         return factors
 
-    def _basis(self, times: Array, level: Level, factor: float) -> Basis:
-        """The basis of the curves of a level at times (F,), with a factor on the spacing of the keys."""
+    def _basis(self, problem: Problem, level: Level, factor: float) -> Basis:
+        """The basis of the curves of a level at the frames of a problem, with a factor on the spacing of the keys."""
         if not level.spacing:
-            return every_frame(times, self.hold, self.until)
+            return every_frame(problem.times, self.hold, self.until)
+        times = problem.key_times
+        begin = float(times[problem.first])
         if self.knots and not level.limbs:
             knots = Knots(times=np.array(self.knots))
         else:
-            knots = Knots.uniform(times[-1], level.spacing * factor)
+            knots = Knots.uniform(float(times[-1]), level.spacing * factor)
         if level.dense_spans:
-            knots = knots.denser(level.dense_spans, level.dense_spacing * factor)
-        return knots.basis(times, self.hold, self.until)
+            spans = tuple((first + begin, last + begin) for first, last in level.dense_spans)
+            knots = knots.denser(spans, level.dense_spacing * factor)
+        basis = knots.basis(times, self.hold + begin, self.until + begin)
+        return basis if problem.whole is None else basis.within(problem.first, len(problem.times))
 
 
 def _slower_factors(body: Body, slower: dict[str, float]) -> Array:
