@@ -34,6 +34,7 @@ from understudy.solve.solvers.limbs import (
     agreeing_shifts,
     faded,
     split_by_part,
+    steadying_part,
     stretch_of_tilted_foot,
 )
 from understudy.solve.solvers.newton import NEGLIGIBLE_PULL, Keys, LinearizedStep
@@ -348,3 +349,32 @@ def test_a_slow_foot_beside_a_contact_creeps() -> None:
     assert creep.times[0] == pytest.approx(1.0)
     assert 1.3 < creep.times[-1] < 2.1
     assert find_creeps(motion, (), [skeleton.point("LeftHand")])[0].times[0] == 0.0
+
+
+def test_what_stops_a_held_point_moves_others_only_where_it_stops_them_too() -> None:
+    """A sliding foot is stopped as a whole. An ankle that is still while the heel under it turns is left alone."""
+    drift = np.linspace(-0.004, 0.004, 50)[:, None] * np.array([1.0, 0.0, 0.0])
+    shift = np.array([0.01, 0.002, 0.0])
+    np.testing.assert_allclose(drift + steadying_part(drift, shift - drift), np.tile(shift, (50, 1)), atol=1e-12)
+    still = np.zeros((50, 3))
+    np.testing.assert_allclose(steadying_part(still, shift - drift), np.tile(shift, (50, 1)), atol=1e-12)
+    # A change that would add to the drift is made on average only.
+    np.testing.assert_allclose(steadying_part(drift, shift + drift), np.tile(shift, (50, 1)), atol=1e-12)
+
+
+def test_a_creep_goes_as_far_as_the_source_does() -> None:
+    """The contacts beside it have places of their own, to which the path is not stretched."""
+    skeleton = walk().skeleton
+    motion = rest_motion(skeleton, num_frames=90, fps=30.0)
+    root = motion.root.copy()
+    root[30:60, 2] += np.linspace(0.0, 0.01, 30)
+    root[60:, 2] += 0.01
+    motion, point = motion.derived(root=root), skeleton.point("LeftToeBase")
+    path = fk(motion).points([point])[:, 0]
+    contacts = (
+        Contact(point=point, start=0.0, end=1.0, place=path[0] - [0.0, 0.0, 0.02]),
+        Contact(point=point, start=2.0, end=3.0, place=path[-1] + [0.0, 0.0, 0.02]),
+    )
+    (creep,) = find_creeps(motion, contacts, [point])
+    frames = np.round(creep.times * 30.0).astype(int)
+    np.testing.assert_allclose(creep.path, path[frames], atol=1e-12)

@@ -42,7 +42,7 @@ MIN_UPRIGHT_COSINE = 0.5
 """The least cosine of the angle between a limb and the vertical at which a sinking body helps it."""
 
 MIN_TWO_BONE_SHARE = 0.8
-"""The share of a limb's length that its two long bones have at least."""
+"""The share that two long bones have at least of a limb's length, from its beginning to where they end."""
 
 STRAIGHT_SINE, MIN_AXIS_SINE, MIN_FOOT_SINE = 0.15, 0.01, 0.2
 """Sines of a bend: a leg that is bent by less than the first bends as a knee does; a limb that is never bent by more
