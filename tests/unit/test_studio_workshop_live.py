@@ -18,6 +18,7 @@ from understudy.constraints.place import Place
 from understudy.constraints.region import Region
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import leg_length
+from understudy.retarget import live
 from understudy.retarget.live import compare, shift_in_time
 from understudy.studio.document import empty_document
 from understudy.studio.performance import RetargetResult
@@ -135,6 +136,22 @@ def test_every_picture_of_a_drag_is_within_two_centimetres_of_the_finished_solve
         assert isinstance(shown, RetargetResult)
         assert isinstance(full, RetargetResult)
         assert apart(shown, full)[0] < 0.02
+
+
+def test_after_a_slow_update_of_many_frames_a_drag_goes_on_with_fewer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "MAX_UPDATE_SECONDS", 0.0)
+    stage = Stage(tmp_path, fps=120.0, seconds=6.0)
+    document = stage.changed(stage.plain, ["recipe", "constraint"], [stage.place(stage.hand)])
+    first = stage.solve(document, stage.walk)
+    assert first.motions_made[0].fps == pytest.approx(120.0)
+    second = stage.solve(document, first)
+    assert second.motions_made[0].fps == pytest.approx(30.0)
+    assert second.span is None
+    assert second.motions_made[0].duration == pytest.approx(first.motions_made[0].duration, abs=0.03)
+    fewer = fk(second.motions_made[0]).positions
+    assert np.linalg.norm(fewer - fk(first.motions_made[0]).positions[::4], axis=-1).max() < 0.06
 
 
 def test_every_picture_of_a_drag_in_a_long_motion_is_close_to_the_finished_solve(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence, Set
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache, partial
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import Any
 
 import numpy as np
@@ -146,7 +146,13 @@ MAX_LIVE_STEPS = 24
 """Steps after which an update makes no further attempt to meet constraints: about a third of a second."""
 
 MAX_WHOLE_MOTION_FPS = 30.0
-"""Frame rate at which the whole motion is solved during a drag; a window is solved at the motion's own."""
+"""Frame rate at which the whole motion is solved during a drag; a window is solved at the motion's own, while its
+updates are quick enough."""
+
+MAX_UPDATE_SECONDS = 0.2
+"""Processor seconds: after an update that took longer, windows are solved at a low rate until the drag's end. Joints
+are some centimetres off then; at 120 frames a second a hand that was pulled out of its reach got two updates a
+second."""
 
 WINDOW_MARGIN_SECONDS = 4.0
 """Seconds before and after the dragged constraints that may change too. At this distance, hips that are held for a
@@ -238,6 +244,10 @@ class LiveSession:
     prepared: Prepared
     motions: tuple[Motion, ...]
     spacing: float
+    step: int = 1
+    """Windows are solved at every n-th frame."""
+    baselines: dict[int, DragBaseline] = field(default_factory=dict)
+    """The finished solve, by the step between its frames."""
     clear: bool | None = None
     """Whether the finished solve had no limb to move out of the body; None before that is known."""
     span: tuple[int, int] = (0, 0)
@@ -251,10 +261,19 @@ class LiveSession:
     """A plan of contacts, the number of the recipe's constraints, and the problem of the whole motion that they gave;
     the next one may differ from it in some values only."""
 
-    @cached
+    @property
     def baseline(self) -> DragBaseline:
-        """The finished solve."""
-        return DragBaseline(prepared=self.prepared, motions=self.motions, spacing=self.spacing)
+        """The finished solve, of every frame or of some."""
+        if self.step not in self.baselines:
+            motions = tuple(motion[:: self.step] if self.step > 1 else motion for motion in self.motions)
+            prepared = thin_prepared(self.prepared, self.step)
+            self.baselines[self.step] = DragBaseline(prepared=prepared, motions=motions, spacing=self.spacing)
+        return self.baselines[self.step]
+
+    def _thin(self, step: int) -> None:
+        """Solve windows at every n-th frame from now on."""
+        self.step = step
+        self.span, self.windowed, self.limits, self.last = (0, 0), {}, {}, None
 
     def update(
         self,
@@ -297,10 +316,11 @@ class LiveSession:
 
     def _solve_window(self, recipe: Recipe, changed: Set[str], watch: ProgressCallback, prepare: Prepare) -> LiveResult:
         """Solve the frames that change, and those around them."""
-        began, baseline = perf_counter(), self.baseline
+        began, began_work, baseline = perf_counter(), thread_time(), self.baseline
         prepared, plan = baseline.prepared, baseline.plan_of_contacts
         if "contact" in changed:
             prepared = prepare(replace(recipe, constraints=(), options=replace(recipe.options, limits=False)))
+            prepared = thin_prepared(prepared, self.step)
             assert prepared.plan is not None
             plan = prepared.plan
         starts = {c.actor: c.start for c in plan.contexts if c.start is not None}
@@ -315,7 +335,11 @@ class LiveSession:
             weights = _blend_weights(parts[0], at_start=span[0] > 0, at_end=span[1] < motions[0].num_frames)
             motions = tuple(_splice(*pair, span, weights) for pair in zip(motions, parts, strict=True))
         prepared = replace(prepared, recipe=recipe, plan=plan.with_problem(whole))
-        return LiveResult(prepared=prepared, problem=whole, motions=motions, span=span, seconds=perf_counter() - began)
+        seconds, shown_span = perf_counter() - began, span if self.step == 1 else None
+        step = frame_step(self.motions[0], MAX_WHOLE_MOTION_FPS)
+        if self.step < step and thread_time() - began_work > MAX_UPDATE_SECONDS:
+            self._thin(step)
+        return LiveResult(prepared=prepared, problem=whole, motions=motions, span=shown_span, seconds=seconds)
 
     def _whole_problem(self, plan: Plan, asked: tuple[Constraint, ...]) -> Problem:
         """The problem of the whole motion: what contacts ask for, what a recipe asks for, and limits."""
@@ -394,6 +418,22 @@ def _joint(limit: Constraint) -> tuple[str, str]:
     """The actor and the joint of a limit."""
     (ref,) = limit.joints()
     return ref.actor, str(ref.point)
+
+
+def thin_prepared(prepared: Prepared, step: int) -> Prepared:
+    """A plan of which every n-th frame is kept, with the constraints that hold at one of them.
+
+    A plan that is made from fewer frames starts up to 13 mm elsewhere.
+    """
+    plan = prepared.plan
+    if plan is None or step == 1:
+        return prepared
+    contexts = tuple(
+        context if context.start is None else replace(context, start=context.start[::step]) for context in plan.contexts
+    )
+    starts = tuple(start[::step] for start in plan.starts)
+    held = tuple(constraint for constraint in plan.constraints if len(constraint.frames(starts[0].times)))
+    return replace(prepared, plan=replace(plan, starts=starts, contexts=contexts, constraints=held))
 
 
 def thin_actor(actor: ActorData, max_fps: float) -> ActorData:
