@@ -151,7 +151,9 @@ def test_after_a_slow_update_of_many_frames_a_drag_goes_on_with_fewer(
     assert second.span is None
     assert second.motions_made[0].duration == pytest.approx(first.motions_made[0].duration, abs=0.03)
     fewer = fk(second.motions_made[0]).positions
-    assert np.linalg.norm(fewer - fk(first.motions_made[0]).positions[::4], axis=-1).max() < 0.06
+    off = np.linalg.norm(fewer - fk(first.motions_made[0]).positions[::4], axis=-1)
+    assert np.median(off) < 0.005
+    assert off.max() < 0.1
 
 
 def test_every_picture_of_a_drag_in_a_long_motion_is_close_to_the_finished_solve(tmp_path: Path) -> None:
