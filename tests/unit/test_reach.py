@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -97,6 +98,8 @@ def test_two_bones_are_those_that_a_limb_bends_between() -> None:
         ends=(Point(name="Toe", joint="Foot", offset=np.array([0.0, 0.0, 0.2])),),
     )  # fmt: skip
     assert two_bones(chain, [1, 2, 3, 4]) == (2, 3, 4)
+    # Bones without length, as in damaged files, bend nowhere.
+    assert two_bones(replace(chain, offsets=np.zeros((5, 3))), [1, 2, 3, 4]) is None
 
 
 @pytest.mark.parametrize("bend", [0.0, 0.01, 0.5])

@@ -44,6 +44,9 @@ MIN_UPRIGHT_COSINE = 0.5
 MIN_TWO_BONE_SHARE = 0.8
 """The share that two long bones have at least of a limb's length, from its beginning to where they end."""
 
+MIN_BONE_SHARE = 1e-6
+"""The share of a limb's length from which on a bone counts as one."""
+
 STRAIGHT_SINE, MIN_AXIS_SINE, MIN_FOOT_SINE = 0.15, 0.01, 0.2
 """Sines of a bend: a leg that is bent by less than the first bends as a knee does; a limb that is never bent by more
 than the second is left as it is. And of the least angle between a foot and its leg, at rest, that tells where knees
@@ -112,7 +115,7 @@ def two_bones(skeleton: Skeleton, chain: Sequence[int]) -> tuple[int, int, int] 
     """
     lengths = skeleton.lengths[list(chain)]
     pairs = np.minimum(lengths[1:-1], lengths[2:])
-    if not len(pairs):
+    if pairs.max(initial=0.0) <= MIN_BONE_SHARE * lengths.sum():
         return None
     middle = 1 + int(np.argmax(pairs))
     first, bending, last = chain[middle - 1], chain[middle], chain[middle + 1]
