@@ -3,9 +3,9 @@
 A change that holds for a limited time, such as a hand target or the end of a footplant, is solved in a window around
 that time: the whole motion if that is short. The window starts where the finished solve starts, from the planned
 motion, with the same coordinates, costs and keys, and takes the same steps, so that both end alike. Any other change,
-such as the leg length, is solved over the whole motion at a lower rate. Nothing is carried over from one update to the
-next, so that the way of a drag does not matter. Only the number of steps is limited, so that an update does not take
-long where constraints contradict each other.
+such as the leg length, is solved over the whole motion at a lower rate. No solution is carried over from one update to
+the next, so that the way of a drag does not matter. Only the number of steps is limited, and after a slow update the
+rate, so that updates do not take long where constraints contradict each other.
 """
 
 from __future__ import annotations
