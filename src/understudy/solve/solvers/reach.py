@@ -62,7 +62,7 @@ def lowered(
     for number in goals:
         actor, point = problem.points[int(problem.targets[number].points[0])]
         skeleton = bodies[actor].motion.skeleton
-        limb = limb_chain(skeleton, skeleton.index[point.joint])
+        limb = standing_limb(skeleton, skeleton.index[point.joint])
         if not problem.constraints[number].instants and bodies[actor].num_shifts and len(limb) > 2:
             standing[actor].append((number, limb))
     out, onset = list(bodies), onset_of(problem, hold, until)
@@ -74,7 +74,7 @@ def lowered(
             frames, change = problem.constraint_frames[number], known(goals[number] - paths[number])
             lacking = missing_height(places[np.ix_(frames, np.searchsorted(joints, limb))], change)
             need[frames] = np.maximum(need[frames], lacking)
-            bones = two_bones(body.motion.skeleton, limb)
+            bones = two_bones(body.motion.skeleton, limb_chain(body.motion.skeleton, limb[-1]))
             if bones is not None and set(body.joint_of.tolist()).issuperset(bones):
                 rise = rises.setdefault(bones, np.full(len(need), np.nan))
                 rise[frames] = np.fmin(rise[frames], change[:, 1])
@@ -106,6 +106,16 @@ def limb_chain(skeleton: Skeleton, joint: int) -> list[int]:
     """The joints from the first of a joint's limb to the joint itself."""
     chain = skeleton.chain(joint)
     return chain[chain.index(first_of_limb(skeleton, joint)) :]
+
+
+def standing_limb(skeleton: Skeleton, joint: int) -> list[int]:
+    """The joints of a limb that get straight where it does not reach the ground, from the first of its long bones on.
+
+    A bone from the middle of the hips to the hip points aside: it makes a leg no longer.
+    """
+    chain = limb_chain(skeleton, joint)
+    bones = two_bones(skeleton, chain) if len(chain) > 2 else None
+    return chain if bones is None else chain[chain.index(bones[0]) :]
 
 
 def two_bones(skeleton: Skeleton, chain: Sequence[int]) -> tuple[int, int, int] | None:
