@@ -10,6 +10,7 @@ ones, and the other levels leave these out, so that they do not spoil the rest o
 
 from __future__ import annotations
 
+import operator
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -573,18 +574,18 @@ class Spacetime(Solver):
                 best = result
             unmet = [i for i in state.holding if worst[i] > tolerance[i]]
             remedy = next(further, None) if unmet else None
+            start = state.whole_bodies
             if remedy and remedy[0].limbs and remedy[0].spacing:
-                sunk = lowered(problem, state.whole_bodies, state.holding, self.hold, self.until, unmet)
-                has_sunk = any(a is not b for a, b in zip(sunk, state.whole_bodies, strict=True))
-                state.whole_bodies = sunk
-                remedy = remedy if has_sunk else next(further, None)
+                start = lowered(problem, start, state.holding, self.hold, self.until, unmet)
+                if all(map(operator.is_, start, state.whole_bodies)):
+                    remedy = next(further, None)
             state.urgency[unmet] *= URGENT_FACTOR
             if budget.spent or not (violated or remedy):
                 break
             state.working_set = tuple(sorted({*state.working_set, *violated}))
             passes = remedy or limbs or passes
             if not remedy or remedy[0].spacing:
-                state.bodies = state.whole_bodies
+                state.bodies = start
         return best
 
     def _solve_one(self, state: State, level: Level, budget: Budget) -> None:
