@@ -593,9 +593,7 @@ class _FloorPoint:
     """Metres, zero or below, that it lies below that joint at rest."""
 
 
-def _low_points(
-    context: ContactContext, footplants: Sequence[Contact], rises: dict[int, float]
-) -> list[Constraint]:
+def _low_points(context: ContactContext, footplants: Sequence[Contact], rises: dict[int, float]) -> list[Constraint]:
     """The floor constraints of the points without footplants that come near the floor, from the rise of each footplant
     by its index."""
     candidates = _candidates(context, footplants)

@@ -157,7 +157,7 @@ def remedies_of(passes: tuple[Level, ...]) -> list[tuple[Level, ...]]:
 
     First the last level alone is stiffer. Then the body sinks where legs that miss their contacts are too short, and
     limbs are solved again. Then the whole body is solved again with more weight on what is unmet, first with wider
-    keys. Root and trunk never get a key at every frame: what limbs cannot meet then is reported.
+    keys, each time with a stiffer last level after it. Root and trunk never get a key at every frame: what limbs cannot meet then is reported.
     """
     limbs = tuple(level for level in passes if level.limbs)
     if not limbs or passes[0].limbs:
@@ -167,7 +167,7 @@ def remedies_of(passes: tuple[Level, ...]) -> list[tuple[Level, ...]]:
     whole = with_doubled_rate(passes[0])
     # Wider keys let hips that a straight leg holds up sink as a whole, instead of following every frame.
     wide = replace(whole, spacing=2.0 * whole.spacing)
-    return [(last,), longer, (wide, *longer), (whole, *longer)]
+    return [(last,), longer, (wide, *longer), (last,), (whole, *longer), (last,)]
 
 
 NUM_LIMB_REMEDIES = 2
@@ -249,7 +249,7 @@ MIN_HOLDING_WEIGHT, BROKEN_WEIGHT, MIN_BROKEN_GAIN = 0.5, 0.3, 0.005
 """A constraint with a smaller weight than the first is broken. One that is just broken gets the second weight; a larger
 violation lowers it, so that the force stays the same. The third is the relative gain at which that solve ends."""
 
-MAX_ATTEMPTS = 6
+MAX_ATTEMPTS = 8
 """The largest number of solves, each with the constraints added that the one before violates."""
 
 
@@ -483,7 +483,7 @@ class Spacetime(Solver):
             faster = replace(self, trunk_spacing=None)
             yield Trial(solver=faster, state=State(problem, working_set), passes=passes, remedies=some)
         if is_slight and of_whole:
-            few = [(replace(whole, steps=MAX_RETRY_STEPS), *limbs) for whole, *limbs in of_whole]
+            few = [(replace(one, steps=min(one.steps, MAX_RETRY_STEPS)), *limbs) for one, *limbs in of_whole]
             yield replace(search.taken or first, passes=few[0], remedies=tuple(few[1:]), goes_on=True)
         limbs = tuple(level for level in passes if level.limbs)
         if not limbs or passes[0].limbs:
