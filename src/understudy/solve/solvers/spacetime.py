@@ -157,7 +157,8 @@ def remedies_of(passes: tuple[Level, ...]) -> list[tuple[Level, ...]]:
 
     First the last level alone is stiffer. Then the body sinks where legs that miss their contacts are too short, and
     limbs are solved again. Then the whole body is solved again with more weight on what is unmet, first with wider
-    keys, each time with a stiffer last level after it. Root and trunk never get a key at every frame: what limbs cannot meet then is reported.
+    keys, and each time the last level is stiffer afterwards. Root and trunk never get a key at every frame: what limbs
+    cannot meet then is reported.
     """
     limbs = tuple(level for level in passes if level.limbs)
     if not limbs or passes[0].limbs:
