@@ -23,7 +23,9 @@ from understudy.base.quaternion import Array
 from understudy.constraints.apart import Apart
 from understudy.constraints.balance import Balance
 from understudy.constraints.base import Constraint, ConstraintInput, PointRef
-from understudy.constraints.region import Region
+from understudy.constraints.place import Place
+from understudy.constraints.region import UP, Region
+from understudy.constraints.same_place import SamePlace
 from understudy.figure.bands import TRUNK_SPACING, choose_spacing
 from understudy.figure.contacts import Contact, detect_contacts, held_frames
 from understudy.figure.kinematics import fk
@@ -299,9 +301,18 @@ def _lay_out(case: Case) -> Plan:
         [Assignment(motion=motion, target=target)], constraints=constraints, contacts=case.contacts(),
         options=Options(plants="fixed"),
     )  # fmt: skip
-    balance = standing_balance(case, laid_out) if case.reaches else []
+    own = [*standing_balance(case, laid_out), *toes_above_floor(target, laid_out)] if case.reaches else []
     clear = limbs_apart(target, between_feet(case))
-    return replace(laid_out, constraints=(*laid_out.constraints, *balance, *clear))
+    return replace(laid_out, constraints=(*laid_out.constraints, *own, *clear))
+
+
+def toes_above_floor(target: Skeleton, laid_out: Plan) -> list[Constraint]:
+    """No end of a foot is below all that stands. The original's toes may be in the floor, and those of a foot four
+    times as long would be four times as deep."""
+    plants = [float(c.target[1]) for c in laid_out.constraints if isinstance(c, Place) and not c.instants]
+    plants += [c.height for c in laid_out.constraints if isinstance(c, SamePlace) and c.height is not None]
+    tips = [end.name for end in target.ends if end.name in parts_below(target, ANKLES)] if plants else []
+    return [Region(point=PointRef(point=tip), centre=min(plants) * UP, name=f"{tip} above what stands") for tip in tips]
 
 
 def between_feet(case: Case) -> float:
