@@ -614,8 +614,8 @@ def _low_points(context: ContactContext, footplants: Sequence[Contact], rises: d
     constraints: list[Constraint] = []
     for point, column in low:
         height = _floor_heights(context, point, [scaled[source.name] for source in point.sources], lowest)
-        for planted, during, drop in drops:
-            if _is_same_limb(context.target, planted, point.target):
+        for carrier, during, drop in drops:
+            if point.target.joint == carrier and not point.target.offset.any():
                 height[during] -= drop
         constraints.append(_above(context, point.target, height, _pauses(column, motion.times[frames])))
     return constraints
@@ -623,18 +623,21 @@ def _low_points(context: ContactContext, footplants: Sequence[Contact], rises: d
 
 def _plant_drops(
     context: ContactContext, footplants: Sequence[Contact], rises: dict[int, float]
-) -> list[tuple[Point, np.ndarray, Array]]:
-    """The planted points of the target, the frames (n,) of the plants, and by how much (n,) metres each plant holds its
-    point lower than the source has it at the frame.
+) -> list[tuple[str, np.ndarray, Array]]:
+    """By footplant: the joint of the target that moves its point, its frames (n,), and by how much (n,) metres it holds
+    the point lower than the source has it at the frame.
 
-    The rest of the foot goes down with it: an ankle that may sink no deeper than the source's would lift the heel.
+    The joint goes down with the point: an ankle that may sink no deeper than the source's would lift the heel.
     """
     drops = []
     for index, contact in enumerate(footplants):
         frames = contact.frames(context.source.fps, context.source.num_frames)
         if len(frames):
+            point = context.point(contact.point)
+            joint = context.target.index[point.joint]
+            carrier = joint if point.offset.any() else max(int(context.target.parents[joint]), 0)
             drop = _scaled_heights(context, [contact.point], contact)[frames, 0] - rises[index]
-            drops.append((context.point(contact.point), frames, np.maximum(drop, 0.0)))
+            drops.append((context.target.names[carrier], frames, np.maximum(drop, 0.0)))
     return drops
 
 
