@@ -23,6 +23,7 @@ from understudy.base.quaternion import Array
 from understudy.constraints.apart import Apart
 from understudy.constraints.balance import Balance
 from understudy.constraints.base import Constraint, ConstraintInput, PointRef
+from understudy.constraints.follow import Follow
 from understudy.constraints.place import Place
 from understudy.constraints.region import UP, Region
 from understudy.constraints.same_place import SamePlace
@@ -233,11 +234,33 @@ def asked(case: Case, points: Sequence[str]) -> list[Constraint]:
 
 
 def solve_as_asked(case: Case, watch: ProgressCallback | None = None) -> Solution:
-    """Solve the thesis's problem as stated: points at their positions, with its joints, inside human limits."""
-    options = Options(plants="none", floor=False)
+    """Solve the thesis's problem as stated: points at their positions, with its joints, inside human limits.
+
+    Where exact positions cannot all be met, the thesis's tolerance is asked for instead of them.
+    """
+    wanted = asked(case, case.points)
+    exact = _solve_asked(case, wanted, watch)
+    if _farthest_off(exact.motion, wanted) <= TOLERANCE or missing_reach(case).impossible:
+        return exact
+    tolerated = _solve_asked(case, [_within_tolerance(constraint) for constraint in wanted], watch)
+    best = min(exact, tolerated, key=lambda solution: _farthest_off(solution.motion, wanted))
+    return replace(best, seconds=exact.seconds + tolerated.seconds)
+
+
+def _solve_asked(case: Case, constraints: Sequence[Constraint], watch: ProgressCallback | None) -> Solution:
     parts = [Assignment(motion=case.source(), target=case.target(), joints=JOINTS)]
-    laid_out = plan(parts, constraints=asked(case, case.points), contacts=(), options=options)
+    options = Options(plants="none", floor=False)
+    laid_out = plan(parts, constraints=constraints, contacts=(), options=options)
     return _first_met(laid_out, _spacings(case, (choose_spacing(case.source()), *SPACINGS)), watch)
+
+
+def _within_tolerance(constraint: Constraint) -> Constraint:
+    """A position that may be off by the thesis's tolerance along each axis, less our own tolerance."""
+    if not isinstance(constraint, Follow) or constraint.within is not None:
+        return constraint
+    assert constraint.path is not None
+    size = np.full(3, 2.0 * (TOLERANCE - constraint.tolerance))
+    return Region(point=constraint.point, shape="box", centre=constraint.path, times=constraint.times, size=size)
 
 
 def solve_as_ours(case: Case, watch: ProgressCallback | None = None) -> Solution:
@@ -628,6 +651,13 @@ def _outside(case: Case, report: Report) -> float:
         return _figure(result, "added_share")
     original = evaluate(case.source(), contacts=case.contacts(), only=("balance",))["balance"]
     return max(_figure(result, "outside_share") - _figure(original, "outside_share"), 0.0)
+
+
+def _farthest_off(motion: Motion, constraints: Sequence[Constraint]) -> float:
+    """The largest error along an axis at any frame, metres."""
+    return max(
+        (float(np.abs(residuals(motion, constraint)).max(initial=0.0)) for constraint in constraints), default=0.0
+    )
 
 
 def _left(motion: Motion, constraint: Constraint) -> float:
