@@ -273,13 +273,15 @@ def solve_as_ours(case: Case, watch: ProgressCallback | None = None) -> Solution
     From the original to a body 1.8 times as large it is so far that hands end up on the wrong side of a leg: the
     shortest way apart is then through it. So the original grows in small steps, each solved from the one before.
     """
+    # Bodies between would not reach either: they are tried only where feet do not stand.
+    growths = (np.inf, *MAX_GROWTHS[:1]) if missing_reach(case).impossible else MAX_GROWTHS
     seconds, best = 0.0, None
-    for max_growth in MAX_GROWTHS:
+    for max_growth in growths:
         solution = _grow(case, max_growth, watch)
         seconds += solution.seconds
         if best is None or _off(solution) < _off(best):
             best = solution
-        if not solution.unmet or missing_reach(case).impossible:
+        if all(outcome.constraint.priority < 0 for outcome in solution.unmet):
             break
     assert best is not None
     return replace(best, seconds=seconds)
@@ -288,9 +290,7 @@ def solve_as_ours(case: Case, watch: ProgressCallback | None = None) -> Solution
 def _grow(case: Case, max_growth: float, watch: ProgressCallback | None) -> Solution:
     """Solve for bodies between the original's and the target, each from the solution of the one before."""
     levels = case.source().skeleton.depths.max() if not case.even else 1
-    count = int(np.ceil(levels * abs(np.log(case.scale)) / np.log(max_growth)))
-    # Bodies between would not reach either, and take long to find out.
-    count = 1 if missing_reach(case).impossible else count
+    count = max(int(np.ceil(levels * abs(np.log(case.scale)) / np.log(max_growth))), 1)
     seconds, solution = 0.0, None
     for share in np.arange(1, count + 1) / count:
         laid_out = _lay_out(replace(case, scale=case.scale**share))
@@ -429,7 +429,9 @@ def _first_met(laid_out: Plan, spacings: Sequence[float], watch: ProgressCallbac
 
 
 def _off(solution: Solution) -> float:
-    return max((o.worst / o.constraint.tolerance for o in solution.outcomes), default=0.0)
+    """The largest violation in tolerances, of what is not only tried."""
+    outcomes = [outcome for outcome in solution.outcomes if outcome.constraint.priority >= 0]
+    return max((o.worst / o.constraint.tolerance for o in outcomes), default=0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
