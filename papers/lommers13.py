@@ -151,6 +151,9 @@ JOINTS = (*TRUNK, *(f"{side}{part}" for side in ("Left", "Right") for part in ("
 TOLERANCE = 0.015
 """Largest position error along an axis, metres [Lommers13, sec. 7.1.2]."""
 
+MAX_MISSING_REACH_METRES = 2.0 * float(np.sqrt(3.0)) * TOLERANCE
+"""Reach that may be missing between two places that may each be off by the tolerance along each axis."""
+
 CHECK_INTERVAL_SECONDS = 0.13
 """Time between two evaluations of a constraint [Lommers13, sec. 7.2]."""
 
@@ -454,7 +457,7 @@ class Reach:
     @property
     def impossible(self) -> bool:
         """Whether no pose can be within the thesis's tolerance, 1.5 cm along each axis at both points."""
-        return self.missing > 2.0 * np.sqrt(3.0) * TOLERANCE
+        return self.missing > MAX_MISSING_REACH_METRES
 
 
 def span(skeleton: Skeleton, first: str, second: str) -> float:
@@ -873,6 +876,7 @@ def captured_table(rows: tuple[Row, ...]) -> Table:
     head = (
         "id", "scale", "motion", "constraints", "left (m)", "worst (mm)", "balance", "flight (mm)", "penetration",
         "path", "acceleration", "goal (mm)", "legs in legs (mm)", "skate (mm/s)", "jerk", "not met", "seconds",
+        "reach to spare (m)",
     )  # fmt: skip
     cells = []
     for row in rows:
@@ -884,7 +888,7 @@ def captured_table(rows: tuple[Row, ...]) -> Table:
             f"{ours.path or 'natural'} ({max(ours.longer.values()):.2f})",
             f"{ours.acceleration or 'natural'} ({max(ours.faster.values()):.2f})", 1e3 * ours.missed,
             round(1e3 * ours.legs), 1e3 * ours.skate, f"{ours.smoothness} ({ours.jerk:.2f})",
-            len(row.solutions[1].unmet), row.asked.seconds + ours.seconds,
+            len(row.solutions[1].unmet), row.asked.seconds + ours.seconds, -row.reach.missing,
         ))  # fmt: skip
     title = "On captures: left and worst of the thesis's constraints, then our own result"
     return Table(title=title, head=head, rows=tuple(cells))
