@@ -49,7 +49,6 @@ SHORTFALLS = {
     "tests/unit/test_benchmarks_peers.py::test_clean_motion_has_no_defects": SPEED,
     "tests/unit/test_benchmarks_peers.py::test_robot_without_mink_is_compared_with_what_is_there": SPEED,
     "tests/unit/test_metrics_defects.py::test_rigid_motion_of_the_world_changes_nothing[slide]": METRIC,
-    "tests/real/test_papers_real.py::test_configurations_of_lommers": SPEED,
     "tests/real/test_papers_real.py::test_walks": ENERGY,
     "tests/real/test_transfer_real.py::test_humans_of_any_rig_do_the_same[xsens-back]": NECK,
     "tests/real/test_metrics_real.py::test_a_sound_result_on_another_structure_reads_good[02_01]": EXACT,
