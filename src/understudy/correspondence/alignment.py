@@ -504,7 +504,7 @@ def _fixed_part(tree: PairTree, pair: Pair) -> str:
         return "all"
     if tree.level and tree.are_human and pair in tree.trunk:
         return "all"
-    if not tree.are_human and _is_girdle(tree, pair):
+    if _is_girdle(tree, pair):
         return "all"
     correspondence = tree.correspondence
     role = _role(correspondence.source, pair.source[0])

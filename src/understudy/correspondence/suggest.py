@@ -227,7 +227,8 @@ def _match_limb(matching: Matching, limb: Limb, other: Limb) -> None:
     # Between different kinds of bodies, the parts on the ground correspond, whatever lies above them.
     chains = _is_chain(source, limb.bones) and _is_chain(target, other.bones)
     alike = chains and bends_alike(source.skeleton, limb.bones, target.skeleton, other.bones)
-    if not (limb.named and other.named) and source.kind == target.kind and alike:
+    # A human's limbs have an upper and a lower bone and an end, whatever joints follow: a toe moves no ankle of a robot.
+    if not (limb.named and other.named) and source.kind == target.kind != "biped" and alike:
         _match_in_order(matching, limb, other, confidence, evidence)
         return
     for part in ("upper", "lower", "end"):
