@@ -145,6 +145,39 @@ def test_creatures_without_feet_are_judged_by_their_longest_side_and_stand() -> 
     assert guess(replace(spider, offsets=tipped, ends=moved)).up == "Z"
 
 
+@pytest.mark.parametrize("name", ["walk", "dance", "squat", "dog_walk"])
+@pytest.mark.parametrize("up", ["X", "Y", "Z", "-X", "-Y", "-Z"])
+def test_a_body_without_names_stands_on_what_does_not_move(up: str, name: str) -> None:
+    motion = samples.motion(name).motion
+    names = {joint: f"q{number}" for number, joint in enumerate(motion.skeleton.names)}
+    ends = tuple(replace(end, name=f"e{n}", joint=names[end.joint]) for n, end in enumerate(motion.skeleton.ends))
+    skeleton = replace(motion.skeleton, names=tuple(names.values()), ends=ends)
+    found = guess(skeleton, turned(replace(motion, skeleton=skeleton), up), unit=1.0)
+    assert found.up == up
+    assert f"it stands or steps along {up}" in found.up_reason
+
+
+@pytest.mark.parametrize("up", ["X", "Y", "Z", "-X", "-Y", "-Z"])
+@pytest.mark.parametrize("unit", ["m", "cm", "mm", "inch"])
+def test_twist_bones_and_helpers_hide_no_feet(unit: str, up: str) -> None:
+    """Bones beside those of a leg: what hangs from a thigh, a shin and a foot."""
+    size = 1.0 / UNITS[unit]
+    body = person(size)
+    extra = {"LeftUpLegTwist": 11, "LeftLegTwist": 12, "LeftFootHelper": 13, "RightUpLegTwist": 14, "RightLegTwist": 15}
+    made = Skeleton(
+        names=(*body.names, *extra),
+        parents=np.concatenate([body.parents, list(extra.values())]),
+        offsets=np.concatenate([body.offsets, np.tile([0.0, -0.2 * size, 0.0], (len(extra), 1))]),
+        ends=body.ends,
+    )
+    motion = walk(body, size)
+    still = np.tile([1.0, 0.0, 0.0, 0.0], (motion.num_frames, len(extra), 1))
+    motion = replace(motion, skeleton=made, rotations=np.concatenate([motion.rotations, still], axis=1))
+    found = guess(made, turned(motion, up))
+    assert (name_unit(found.unit), found.up) == (unit, up)
+    assert "legs hang down" in found.up_reason
+
+
 def test_too_little_to_judge_by_is_said() -> None:
     stick = Skeleton(names=("a", "b"), parents=np.array([-1, 0]), offsets=np.array([[0, 0, 0], [0, 30.0, 0]]))
     result = guess(stick)

@@ -8,6 +8,7 @@ swimming, a rest pose that stands is believed.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +17,7 @@ from understudy.base.quaternion import Array, angle_between
 from understudy.base.records import distinct, median, record
 from understudy.figure.kinematics import Pose, forward
 from understudy.figure.motion import Motion, rest_motion
+from understudy.figure.roles import side
 from understudy.figure.skeleton import Skeleton
 from understudy.io.clip import UNITS, UP_AXES, name_unit
 
@@ -131,17 +133,11 @@ class _Body:
     @staticmethod
     def of(skeleton: Skeleton) -> _Body:
         words = [_words(name) for name in skeleton.names]
-        tops = _chain_tops(skeleton)
-        feet: dict[int, int] = {}
-        for joint in range(skeleton.num_joints):
-            # If a leg has an ankle, a foot and a toe, the first of them ends the leg: toes point forward.
-            if words[joint] & _FOOT_WORDS and tops[joint] != joint:
-                feet.setdefault(tops[joint], joint)
-        path = _path_lengths(skeleton)
         heads = [joint for joint in range(skeleton.num_joints) if words[joint] & _HEAD_WORDS]
+        path = _path_lengths(skeleton)
         return _Body(
             skeleton=skeleton,
-            feet=tuple(feet.items()),
+            feet=_legs(skeleton, [bool(word & _FOOT_WORDS) for word in words], heads),
             head=heads[0] if heads else None,
             path=path,
             reach=_reach(skeleton, path),
@@ -169,13 +165,22 @@ def _words(name: str) -> set[str]:
     return {word.casefold() for word in _WORD.findall(name.rsplit(":", 1)[-1])}
 
 
-def _chain_tops(skeleton: Skeleton) -> list[int]:
-    """The first joint of each joint's chain. A chain starts below a joint where the tree branches."""
-    tops = list(range(skeleton.num_joints))
-    for joint, parent in enumerate(skeleton.parents[1:].tolist(), start=1):
-        if parent > 0 and len(skeleton.children[parent]) == 1:
-            tops[joint] = tops[parent]
-    return tops
+def _legs(skeleton: Skeleton, is_foot: Sequence[bool], heads: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """The first joint and the foot joint of each leg: a leg begins where neither head nor another foot hangs.
+
+    Twist bones, helpers and fingers of a leg do not matter.
+    """
+    # If a leg has an ankle, a foot and a toe, the first of them ends the leg: toes point forward.
+    feet = [j for j in np.flatnonzero(is_foot).tolist() if not any(is_foot[i] for i in skeleton.chain(j)[:-1])]
+    sides = {foot: side(skeleton.names[foot]) or foot for foot in feet}
+    legs: dict[int, int] = {}
+    for foot in feet:
+        others = {joint for joint in feet if sides[joint] != sides[foot]} | set(heads)
+        away = {joint for other in others for joint in skeleton.chain(other)}
+        top = next((joint for joint in skeleton.chain(foot)[1:] if joint not in away), foot)
+        if top != foot:
+            legs.setdefault(top, foot)
+    return tuple(legs.items())
 
 
 def _path_lengths(skeleton: Skeleton) -> Array:
@@ -212,7 +217,7 @@ def _guess_up(body: _Body, positions: Array, ends: Array, motion: Motion | None)
     count = len(positions)
     source = "the rest pose" if motion is None else f"{count} frames" if count > 1 else "the one frame"
     size = max(float(np.ptp(positions[0], axis=0).max()), 1e-300)
-    rise, reasons = np.zeros(3), list[str]()
+    rise, support, reasons = np.zeros(3), np.zeros(3), list[str]()
     if body.feet:
         rise, reasons = _rise(body, positions)
         standing = _rest_rise(body) if motion is not None else None
@@ -230,18 +235,22 @@ def _guess_up(body: _Body, positions: Array, ends: Array, motion: Motion | None)
             reasons.append(f"no joint is named as a foot, but ends stand on one level along {_axis(standing)}")
         else:
             reasons.append("no joint is named as a foot, and most files have Y up")
+        if motion is not None and enough and motion.num_frames >= MIN_FLOOR_FRAMES:
+            stood = _standing_evidence(motion, size)
+            rise, support = rise + stood[:3] - stood[3:], stood[:3] + stood[3:]
+            reasons.append(f"it stands or steps along {UP_AXES[int(np.argmax(stood))]}")
     travel = np.ptp(positions[:, 0], axis=0) / size
     far = np.clip(travel - MAX_RISE_SIZES, 0.0, 2.0) * (body.skeleton.num_joints >= MIN_BODY_JOINTS)
     if far.any():
         reasons.append(f"it travels along {UP_AXES[int(np.argmax(far))]}")
-    scores = np.concatenate([rise - far, -rise - far])
+    scores = np.concatenate([support + rise - far, support - rise - far])
     if count >= MIN_FLOOR_FRAMES and body.skeleton.num_joints >= MIN_BODY_JOINTS:
         sway = np.concatenate([positions.min(axis=1).std(axis=0), positions.max(axis=1).std(axis=0)]) / size
         scores += 0.3 * (1.0 - np.minimum(10.0 * sway, 1.0))
         reasons.append(f"the lowest point is steadiest along {UP_AXES[int(np.argmin(sway))]}")
     scores = np.nan_to_num(scores, posinf=0.0, neginf=0.0) + _UP_PRIORS
     best, second = np.argsort(-scores, kind="stable")[:2]
-    is_sure = not body.feet or scores[best] - scores[second] > MAX_UNSURE_MARGIN
+    is_sure = not (body.feet or support.any()) or scores[best] - scores[second] > MAX_UNSURE_MARGIN
     unsure = "" if is_sure else f"; it may also be {UP_AXES[second]}"
     return UP_AXES[best], f"{UP_AXES[best]} is up: {', '.join(reasons)} (from {source}){unsure}"
 
@@ -300,6 +309,22 @@ def _floor_evidence(body: _Body, positions: Array, motion: Motion, rises: tuple[
     here, there = (_pose(motion, frames + step).positions[:, feet] for step in (0, 1))
     speeds = np.linalg.norm(there - here, axis=-1).min(axis=1) * motion.fps
     return min(float(np.mean(speeds < MAX_STANDING_SPEED * size)) / MIN_GROUNDED_SHARE, 1.0)
+
+
+def _standing_evidence(motion: Motion, size: float) -> Array:
+    """(6,) for each up axis, how clearly a body of any kind stands: tall, and on a point that does not move."""
+    frames = distinct(np.linspace(0, motion.num_frames - 2, NUM_SAMPLED_FRAMES).astype(int))
+    poses = (_pose(motion, frames), _pose(motion, frames + 1))
+    here, there = (np.concatenate([pose.positions, pose.ends()], axis=1) for pose in poses)
+    speeds = np.linalg.norm(there - here, axis=-1) * motion.fps
+    tall = np.ptp(here, axis=1).mean(axis=0) / size
+    lowest = [np.argmin(sign * here, axis=1) for sign in (1.0, -1.0)]
+    slow = np.array([speeds[np.arange(len(frames))[:, None], joints] for joints in lowest])
+    still = np.mean(slow < MAX_STANDING_SPEED * size, axis=1)
+    # Feet move less than the head, even of who stands still.
+    mean = slow.mean(axis=1)
+    calmer = mean[::-1] / np.maximum(mean.sum(axis=0), 1e-300)
+    return np.concatenate(still + calmer + tall)
 
 
 def _standing_score(positions: Array, ends: Array, size: float) -> Array:
