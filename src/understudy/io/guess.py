@@ -13,13 +13,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from understudy.base.quaternion import Array, angle_between
+from understudy.base.quaternion import Array, angle_between, multiply, rotate
 from understudy.base.records import distinct, median, record
 from understudy.figure.kinematics import Pose, forward
+from understudy.figure.main_bones import main_bones
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.roles import side
 from understudy.figure.skeleton import Skeleton
-from understudy.io.clip import UNITS, UP_AXES, name_unit
+from understudy.io.clip import UNITS, UP_AXES, name_unit, world_from_file
 
 NUM_SAMPLED_FRAMES = 64
 """How many frames of a motion are examined."""
@@ -47,6 +48,9 @@ _UNIT_PENALTIES = {"m": 0.0, "cm": 0.0, "mm": 0.2, "inch": 0.1, "dm": 0.25, "foo
 
 _UP_PRIORS = np.array([-0.2, 0.2, 0.0, -0.5, -0.3, -0.4])
 """Initial scores of the up axes: nearly all files have Y up, many have Z, hardly any X; few axes point down."""
+
+MIN_SITTING_COSINE = 0.85
+"""Median cosine between the trunk and the axis of a standing rest pose from which who moves his legs elsewhere sits."""
 
 MAX_FLOOR_SWAY = 0.03
 """Standard deviation of the lowest point, in body sizes, below which it shows a floor."""
@@ -112,6 +116,8 @@ def guess(
             axis, reason = _guess_up(body, positions, ends, motion)
             result = replace(result, up=axis, up_reason=reason)
         if unit is None:
+            if not body.feet and skeleton.num_joints >= MIN_BODY_JOINTS:
+                body = _body_by_shape(body, motion, result.up)
             metres, reason = _guess_unit(body, np.concatenate([positions, ends], axis=1))
             result = replace(result, unit=metres, unit_reason=reason)
     return result
@@ -158,6 +164,31 @@ class _Body:
             meeting = max(set(spine) & set(self.skeleton.chain(foot)))
             heights.append(top + float(self.reach[foot]) - 2.0 * float(self.path[meeting]))
         return max(heights)
+
+
+def _body_by_shape(body: _Body, motion: Motion | None, up: str) -> _Body:
+    """A body with the legs and the head that its shape shows if it is a human's, given which way is up."""
+    # Files whose joints have names do not load these modules.
+    from understudy.correspondence.by_shape import plan_by_shape, roles_of_plan
+    from understudy.correspondence.parts import standing_pose
+
+    turn = world_from_file(up)
+    skeleton, rest, offsets = body.skeleton, body.skeleton.rest.copy(), body.skeleton.offsets.copy()
+    rest[0], offsets[0] = multiply(turn, rest[0]), rotate(turn, offsets[0])
+    upright = replace(skeleton, rest=rest, offsets=offsets)
+    if motion is not None:
+        rotations = motion.rotations.copy()
+        rotations[:, 0] = multiply(turn, rotations[:, 0])
+        motion = replace(motion, skeleton=upright, root=rotate(turn, motion.root), rotations=rotations)
+    main = main_bones(upright)
+    plan = plan_by_shape(
+        main.skeleton, standing_pose(main.skeleton, None if motion is None else main.of_motion(motion))
+    )
+    joints = {role: main.members[joint][0] for role, joint in roles_of_plan(plan).items()}
+    if plan.kind != "biped" or not {"head", "left_foot", "right_foot"} <= joints.keys():
+        return body
+    legs = tuple((joints[f"{side}_upper_leg"], joints[f"{side}_foot"]) for side in ("left", "right"))
+    return replace(body, feet=legs, head=joints["head"])
 
 
 def _words(name: str) -> set[str]:
@@ -222,10 +253,13 @@ def _guess_up(body: _Body, positions: Array, ends: Array, motion: Motion | None)
         rise, reasons = _rise(body, positions)
         standing = _rest_rise(body) if motion is not None else None
         if motion is not None and standing is not None and _axis(standing) != _axis(rise):
-            evidence = _floor_evidence(body, positions, motion, (rise, standing), size)
+            sits = _trunk_stands(body, positions, standing)
+            evidence = 0.0 if sits else _floor_evidence(body, positions, motion, (rise, standing), size)
             rise = evidence * rise + 1.5 * (1.0 - evidence) * standing
             reasons.append(f"the rest pose stands along {_axis(standing)}")
-            if evidence < 1.0:
+            if sits:
+                reasons.append("the trunk stays upright along it, as of who sits")
+            elif evidence < 1.0:
                 reasons.append("the motion shows no floor")
     else:
         enough = ends.shape[1] >= MIN_STANDING_ENDS and body.skeleton.num_joints >= MIN_BODY_JOINTS
@@ -283,6 +317,14 @@ def _rest_rise(body: _Body) -> Array | None:
     along = np.zeros(3)
     along[axis] = np.sign(directions[0, axis])
     return along if float((directions @ along).min()) > MIN_UPRIGHT_COSINE else None
+
+
+def _trunk_stands(body: _Body, positions: Array, direction: Array) -> bool:
+    """Whether the trunk stays along a direction (3,) all through poses (S, J, 3); legs may point anywhere."""
+    tops = [top for top, _ in body.feet]
+    trunk = positions[:, body.head] - positions[:, tops].mean(axis=1)
+    cosines = (trunk @ direction) / np.maximum(np.linalg.norm(trunk, axis=-1), 1e-300)
+    return float(np.median(cosines)) > MIN_SITTING_COSINE
 
 
 def _floor_evidence(body: _Body, positions: Array, motion: Motion, rises: tuple[Array, Array], size: float) -> float:
