@@ -352,7 +352,7 @@ MIN_LONG_BONE_SHARE = 0.2
 """Length of a bone, as a share of its whole limb, from which a viewer misses its movement. Collar bones of a
 body that is played by one without them need not move."""
 
-MAX_HEAD_PULL_SHARE = 0.05
+MAX_HEAD_PULL_SHARE = 0.02
 """Movement of the arms while the head turns, in lengths of an arm."""
 
 MIN_BACK_SHARE = 0.2
@@ -410,14 +410,25 @@ def try_map(
     """
     alignment = align(correspondence, source_motion=_thinned(source_motion), target_motion=_thinned(target_motion))
     trial = _Trial(alignment, source, target)
-    failures = trial.check_moved()
+    failures = trial.check()
     if source.kind == target.kind == "biped":
-        failures += [*trial.check_whole_limbs(), *trial.check_trunk()]
         failures += [*_unlike_proportions(source, "source"), *_unlike_proportions(target, "target")]
         failures += _exchanged_sides((source, source_motion), (target, target_motion))
-        if trial.stands:
-            failures = [*trial.check_standing(), *trial.check_limbs(), *failures]
     return tuple(failures)
+
+
+def try_given(alignment: Alignment, source_motion: Motion, target_motion: Motion | None = None) -> tuple[Failure, ...]:
+    """Find what a viewer would find wrong about a map that a user has made; nothing if it passes.
+
+    The parts of both bodies are found without the map, so that it does not say by itself what it should move.
+
+    Args:
+        alignment: The map with its neutral poses.
+        source_motion: A motion of the source, for how it stands.
+        target_motion: A motion of the target.
+    """
+    source, target = alignment.correspondence.source, alignment.correspondence.target
+    return tuple(_Trial(alignment, split_body(source, source_motion), split_body(target, target_motion)).check())
 
 
 MIN_LOWER_SHARE = {"leg": 0.5, "arm": 0.35}
@@ -497,7 +508,7 @@ class _Trial:
         self.frames: dict[str, int] = {name: frame for frame, (name, _) in enumerate(turned)}
         motion = Motion(
             skeleton=skeleton,
-            fps=30.0,
+            fps=1.0,  # Whatever is smoothed in time must not mix one pose with the next.
             root=np.repeat(still.root, len(turned), axis=0),
             rotations=_turn(skeleton, alignment.source, [turns for _, turns in turned]),
         )
@@ -545,6 +556,15 @@ class _Trial:
     def stands(self) -> bool:
         """Whether the source itself stands in its neutral pose, so that the target can be asked to."""
         return self.left is not None and not list(_standing_failures(self.source, self.source_pose))
+
+    def check(self) -> list[Failure]:
+        """All that is wrong; of bodies that are not both upright on two legs only what stays unmoved."""
+        failures = self.check_moved()
+        if self.source.kind == self.target.kind == "biped":
+            failures += [*self.check_whole_limbs(), *self.check_trunk()]
+            if self.stands:
+                failures = [*self.check_standing(), *self.check_limbs(), *failures]
+        return failures
 
     def check_standing(self) -> list[Failure]:
         """Feet lowest, head on top, feet pointing ahead."""
