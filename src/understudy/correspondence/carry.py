@@ -406,7 +406,7 @@ def fit_hip_line(
     if any(len(joints) != 2 for joints in (*anchors, *feet)):
         return rotations
     motors = [joint for hip in anchors[1] for joint in main_bones(target).members_of(hip)]
-    if any(target.kinds[joint] is JointKind.HINGE and np.isfinite(target.limits[joint, 0]).any() for joint in motors):
+    if any(_is_motor(target, joint) for joint in motors):
         # The motors of a robot have little room for another tilt.
         return rotations
     hips = pose.positions[:, list(anchors[0])]
@@ -432,6 +432,11 @@ def fit_hip_line(
     turn = from_axis_angle(axis / np.maximum(np.linalg.norm(axis, axis=1, keepdims=True), MIN_BONE_METRES), angle)
     carried = {joint for hip in anchors[1] for joint in target.chain(hip)[:-1]}
     return {joint: multiply(turn, away) if joint in carried else away for joint, away in rotations.items()}
+
+
+def _is_motor(skeleton: Skeleton, joint: int) -> bool:
+    """Whether a joint is a hinge with limits; a ball that is written as hinges has none."""
+    return skeleton.kinds[joint] is JointKind.HINGE and bool(np.isfinite(skeleton.limits[joint, 0]).any())
 
 
 def put_feet_below_hips(
@@ -460,7 +465,7 @@ def put_feet_below_hips(
             return rotations
         leg = target.chain(ankle)[:-1]
         leg = leg[leg.index(top) :] if top in leg else []
-        if not leg or any(target.kinds[joint] is not JointKind.HINGE for joint in leg):
+        if not leg or not all(_is_motor(target, joint) for joint in leg):
             return rotations
         hip = bone_start(target, top, knee)
         places = _places(target, alignment, rotations, [hip, ankle])
