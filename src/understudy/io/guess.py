@@ -18,7 +18,7 @@ from understudy.base.records import distinct, median, record
 from understudy.figure.kinematics import Pose, forward
 from understudy.figure.main_bones import main_bones
 from understudy.figure.motion import Motion, rest_motion
-from understudy.figure.roles import side
+from understudy.figure.roles import roles, side
 from understudy.figure.skeleton import Skeleton
 from understudy.io.clip import UNITS, UP_AXES, name_unit, world_from_file
 
@@ -112,11 +112,14 @@ def guess(
     with np.errstate(all="ignore"):
         positions, ends = _sample_positions(skeleton, motion)
         body = _Body.of(skeleton)
+        is_nameless = not body.feet and skeleton.num_joints >= MIN_BODY_JOINTS
         if up is None:
+            if is_nameless and (motion is None or motion.num_frames < MIN_FLOOR_FRAMES):
+                body = _body_by_shape(body, motion, _axis(-_hanging(skeleton, motion)))
             axis, reason = _guess_up(body, positions, ends, motion)
             result = replace(result, up=axis, up_reason=reason)
         if unit is None:
-            if not body.feet and skeleton.num_joints >= MIN_BODY_JOINTS:
+            if is_nameless:
                 body = _body_by_shape(body, motion, result.up)
             metres, reason = _guess_unit(body, np.concatenate([positions, ends], axis=1))
             result = replace(result, unit=metres, unit_reason=reason)
@@ -140,10 +143,16 @@ class _Body:
     def of(skeleton: Skeleton) -> _Body:
         words = [_words(name) for name in skeleton.names]
         heads = [joint for joint in range(skeleton.num_joints) if words[joint] & _HEAD_WORDS]
+        is_foot = [bool(word & _FOOT_WORDS) for word in words]
+        if not any(is_foot):
+            # Names in other languages, and of programs that call a foot otherwise.
+            named = roles(skeleton)
+            is_foot = [joint in (named.get("left_foot"), named.get("right_foot")) for joint in range(len(words))]
+            heads = heads or [named["head"]] if "head" in named else heads
         path = _path_lengths(skeleton)
         return _Body(
             skeleton=skeleton,
-            feet=_legs(skeleton, [bool(word & _FOOT_WORDS) for word in words], heads),
+            feet=_legs(skeleton, is_foot, heads),
             head=heads[0] if heads else None,
             path=path,
             reach=_reach(skeleton, path),
@@ -164,6 +173,17 @@ class _Body:
             meeting = max(set(spine) & set(self.skeleton.chain(foot)))
             heights.append(top + float(self.reach[foot]) - 2.0 * float(self.path[meeting]))
         return max(heights)
+
+
+def _hanging(skeleton: Skeleton, motion: Motion | None) -> Array:
+    """(3,) where the limbs of a body hang to in its rest pose, or in the first frame of a motion."""
+    from understudy.correspondence.parts import StandingPose, hanging_direction
+
+    main = main_bones(skeleton)
+    places = (
+        main.skeleton.rest_world[0] if motion is None else _pose(main.of_motion(motion), np.zeros(1, int)).positions[0]
+    )
+    return hanging_direction(main.skeleton, StandingPose(positions=places, tips=places))
 
 
 def _body_by_shape(body: _Body, motion: Motion | None, up: str) -> _Body:
