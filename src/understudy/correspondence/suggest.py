@@ -355,8 +355,8 @@ body that is played by one without them need not move."""
 MAX_HEAD_PULL_SHARE = 0.02
 """Movement of the arms while the head turns, in lengths of an arm."""
 
-MIN_BACK_SHARE = 0.2
-"""Movement of the arms while the back bends, as a share of that of the source's."""
+MIN_BACK_SHARE = 0.1
+"""Movement of the arms while the back bends, as a share of that of the source's; collars begin near the middle."""
 
 MIN_MOVED_DEGREES = 1.0
 """Turn of a bone against its parent below which it is unmoved."""
