@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from understudy.base.quaternion import Array
-from understudy.base.records import record
+from understudy.base.records import cached, record
 from understudy.constraints.base import Constraint
 from understudy.figure.motion import Motion
 from understudy.figure.robot import RobotLayout
@@ -252,7 +252,7 @@ class Violation:
     place: Array | None
     """(3,) metres, world: mean place of its first point."""
 
-    @property
+    @cached
     def outcome(self) -> Outcome:
         """The worst and mean violation."""
         if len(self.off) == 0:
@@ -271,8 +271,7 @@ def bodies_of_motions(problem: Problem, motions: Sequence[Motion]) -> tuple[Body
     bodies = []
     for body, motion in zip(problem.bodies, motions, strict=True):
         joints = [motion.skeleton.index[name] for name in body.skeleton.names]
-        moved = replace(body.motion, root=motion.root, rotations=motion.rotations[:, joints])
-        bodies.append(replace(body, motion=moved))
+        bodies.append(body.with_motion(body.motion.derived(root=motion.root, rotations=motion.rotations[:, joints])))
     return tuple(bodies)
 
 
