@@ -400,9 +400,9 @@ class LiveSession:
     def _window_problem(self, whole: Problem, constraints: tuple[Constraint, ...], span: tuple[int, int]) -> Problem:
         """The problem of a window; it shares bodies and points with the last one where these are the same."""
         problem, last = None, self.window
-        if last is not None and last.whole is not None and last.whole.bodies is whole.bodies:
-            if (last.first, last.first + len(last.times)) == span:
-                problem = last.with_values_of(constraints)
+        same_span = last is not None and (last.first, last.first + len(last.times)) == span
+        if last is not None and same_span and last.whole is not None and last.whole.bodies is whole.bodies:
+            problem = last.with_values_of(constraints)
         if problem is None:
             actors = tuple(replace(actor, motion=actor.motion[slice(*span)]) for actor in whole.actors)
             problem = Problem(actors=actors, constraints=constraints, whole=whole, first=span[0])
