@@ -443,7 +443,8 @@ def test_what_is_met_is_said_of_the_motion_that_is_shown(walk: RetargetResult) -
     assert walk.solution is not None
     (motion,) = walk.motions_made
     # As the motion of a robot, which is changed after the solve so that its motors can follow.
-    changed = replace(walk, motions_made=(replace(motion, root=motion.root + [0.0, 0.05, 0.0]),))
+    raised = replace(motion, root=motion.root + np.array([0.0, 0.05, 0.0]))
+    changed = replace(walk, motions_made=(raised,))
     said = changed.result()
     assert "constraints are not met" in said["text"]
     assert any(not track["met"] for track in said["tracks"])

@@ -295,7 +295,8 @@ def measure_violations(problem: Problem, motions: Sequence[Motion], *, quickly: 
     ):
         times, place = sample.times[frames_held], None
         if inputs.points.shape[1] and len(frames_held):
-            place = inputs.points[:, 0].mean(axis=0)
+            # As `mean`, which takes three times as long for so few.
+            place = np.add.reduce(inputs.points[:, 0]) / len(frames_held)
         off = off.max(axis=1) if off.shape[1] else np.zeros(len(frames_held))
         violations.append(Violation(constraint=target.constraint, times=times, off=off, place=place))
     return tuple(violations)

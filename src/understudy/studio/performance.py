@@ -306,8 +306,7 @@ class RetargetResult(SolveResult):
         return f"{missed} of {len(self.held)} constraints are not met yet" if missed else "on the way"
 
     def _met(self, solution: Solution) -> str:
-        """What of the constraints is met, in a sentence, by the motion that is shown: a robot's is made possible for its
-        motors after the solve."""
+        """What the shown motion meets, in a sentence: a robot's is made possible for its motors after the solve."""
         shown = {id(violation.constraint): violation.outcome for violation in self.held}
         outcomes = tuple(shown.get(id(outcome.constraint), outcome) for outcome in solution.outcomes)
         return replace(solution, outcomes=outcomes).result

@@ -186,7 +186,7 @@ def error_bins(violations: Sequence[Violation], duration: float) -> list[float |
         bin_of_frame = np.minimum((times / max(duration, 1e-9) * num_bins).astype(int), num_bins - 1)
         off = np.concatenate([violation.off / violation.constraint.tolerance for violation in violations])
         np.maximum.at(bins_max, bin_of_frame, off)
-    return [None if value < 0.0 else round(value, 3) for value in bins_max.tolist()]
+    return [None if value < 0.0 else value for value in np.round(bins_max, 3).tolist()]
 
 
 def plain_tracks(violations: Sequence[Violation], duration: float, *, shift: float = 0.0) -> list[dict[str, Any]]:
