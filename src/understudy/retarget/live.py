@@ -387,7 +387,7 @@ class LiveSession:
         }
         problem, solver = whole, self.baseline.solver
         if span != (0, len(whole.times)):
-            problem = self._window_problem(whole, tuple(inside[index] for index in kept), span)
+            problem = self._window_problem(whole, tuple(each for each in inside if each is not None), span)
             begin = float(whole.times[span[0]])
             solver = replace(solver, hold=solver.hold - begin, until=solver.until - begin)
         pulling = (number for number, each in enumerate(problem.constraints) if type(each).pull is not Constraint.pull)
