@@ -261,7 +261,7 @@ class Violation:
             constraint=self.constraint,
             worst=float(self.off[worst]),
             time=float(self.times[worst]),
-            mean=float(self.off.mean()),
+            mean=float(np.add.reduce(self.off) / len(self.off)),
         )
 
 
@@ -295,7 +295,7 @@ def measure_violations(problem: Problem, motions: Sequence[Motion], *, quickly: 
     ):
         times, place = sample.times[frames_held], None
         if inputs.points.shape[1] and len(frames_held):
-            # As `mean`, which takes three times as long for so few.
+            # `mean` takes three times as long for so few.
             place = np.add.reduce(inputs.points[:, 0]) / len(frames_held)
         off = off.max(axis=1) if off.shape[1] else np.zeros(len(frames_held))
         violations.append(Violation(constraint=target.constraint, times=times, off=off, place=place))
