@@ -56,10 +56,11 @@ from understudy.correspondence.hinge import (
     turn_planes,
 )
 from understudy.correspondence.pairs import Correspondence, Pair, is_chain
+from understudy.correspondence.step_width import Legs, human_legs, leg_ends, leg_joints, leg_swings, mean_leg_length
 from understudy.figure.contacts import Floor, scaled_places
 from understudy.figure.kinematics import Pose, fk, paths_of, pose_of
 from understudy.figure.main_bones import main_bones, main_rows
-from understudy.figure.measures import UP, chain_length
+from understudy.figure.measures import UP, chain_length, is_humanoid
 from understudy.figure.motion import Motion
 from understudy.figure.roles import balls_of_hinges, roles
 from understudy.figure.skeleton import NUM_AXES, JointKind, Skeleton
@@ -91,6 +92,7 @@ def transfer_motion(motion: Motion, alignment: Alignment, *, floor: Floor, ratio
     if not alignment.stance:
         rotations = follow_chords(rotations, pose, alignment, tree, (from_bones, to_bones), motion.fps, ratio)
         rotations = fit_hip_line(rotations, pose, alignment, (from_bones, to_bones), motion.fps, ratio)
+        rotations = fit_step_width(rotations, motion, alignment, (from_bones, to_bones))
     groups = split_bends(alignment, tree, hinge_groups(alignment.correspondence), rotations)
     bends = {bend.hinge: bend for bend in find_bends(alignment, tree, groups)}
     rotations = turn_planes(rotations, alignment, list(bends.values()), motion.fps)
@@ -429,6 +431,33 @@ def fit_hip_line(
     turn = from_axis_angle(axis / np.maximum(np.linalg.norm(axis, axis=1, keepdims=True), MIN_BONE_METRES), angle)
     carried = {joint for hip in anchors[1] for joint in target.chain(hip)[:-1]}
     return {joint: multiply(turn, away) if joint in carried else away for joint, away in rotations.items()}
+
+
+def fit_step_width(
+    rotations: dict[int, Array], motion: Motion, alignment: Alignment, anchors: tuple[Sequence[int], Sequence[int]]
+) -> dict[int, Array]:
+    """World rotations (F, 4) with legs that step as wide as the target's hips ask for, of one human played by another.
+
+    The feet keep their rotations.
+
+    Args:
+        rotations: (F, 4) away from the reference pose, for each paired joint of the target.
+        motion: The source's motion.
+        alignment: How the two bodies correspond.
+        anchors: Joints of source and target whose centres follow the same path; the hip joints, left and right.
+    """
+    target, hips = alignment.correspondence.target, list(anchors[1])
+    source_legs, feet = human_legs(motion), leg_ends(target, 1)
+    if source_legs is None or len(hips) != 2 or len(feet) != 2 or not is_humanoid(target):
+        return rotations
+    places = _places(target, alignment, rotations, [*hips, *feet])
+    paths = np.stack([places[joint] for joint in (*hips, *feet)], axis=1)
+    length = max(mean_leg_length(target, hips, feet), MIN_BONE_METRES)
+    swings = leg_swings(source_legs, Legs(hips=paths[:, :2], feet=paths[:, 2:], length=length))
+    out = dict(rotations)
+    for foot, other, swing in zip(feet, feet[::-1], swings or (), strict=False):
+        out |= {joint: multiply(swing, out[joint]) for joint in leg_joints(target, foot, other) if joint in out}
+    return out
 
 
 MIN_LEVER_SHARE = 0.2

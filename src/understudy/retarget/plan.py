@@ -14,6 +14,7 @@ from understudy.base.records import cached, record
 from understudy.constraints.base import Constraint
 from understudy.correspondence.limits import joint_limits
 from understudy.correspondence.pairs import ContactContext, check_structure, morph_motion, start_motion
+from understudy.correspondence.step_width import with_own_step_width
 from understudy.figure.bands import choose_spacing
 from understudy.figure.contacts import (
     Contact,
@@ -343,7 +344,7 @@ def _start(
         if clearance:
             start = transferred = keep_clear(motion, start, assignment.meshes, kind="leg")
     else:
-        start = start_motion(motion, target, floor) if assignment.moves else motion
+        start = with_own_step_width(motion, start_motion(motion, target, floor)) if assignment.moves else motion
     if not assignment.moves:
         return start, transferred
     start = _with_steady_head(motion, start)

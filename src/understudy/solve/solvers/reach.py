@@ -27,7 +27,7 @@ SINK_SECONDS = 0.5
 """The time over which the body sinks before a leg is too short, and rises after it."""
 
 FOLD_SECONDS = 0.1
-"""The time over which a leg begins to bend as the body sinks."""
+"""The time over which a leg begins to bend as the body sinks, and over which the change of its bend is smooth."""
 
 MAX_BACK_RADIANS = np.radians(3.0)
 """A limb that is bent backwards by more than this stays as it is: it would have to jump to the other side."""
@@ -145,7 +145,9 @@ def folded(motion: Motion, joints: tuple[int, int, int], rise: Array) -> Motion:
     bend = bend_about(axis, upper, lower)
     rise = window_means(rise * np.clip(1.0 + bend / MAX_BACK_RADIANS, 0.0, 1.0), motion.fps, FOLD_SECONDS)
     goal = last - first + rise[:, None] * np.array([0.0, 1.0, 0.0])
-    knee = from_axis_angle(axis, bend_to_reach(axis, upper, lower, np.sum(goal**2, axis=-1)) - bend)
+    # Near a straight leg a tenth of a millimetre bends the knee by two degrees: what is smooth is the bend.
+    more = window_means(bend_to_reach(axis, upper, lower, np.sum(goal**2, axis=-1)) - bend, motion.fps, FOLD_SECONDS)
+    knee = from_axis_angle(axis, more)
     swing = between(unit(upper + rotate(knee, lower)), unit(goal))
     new_upper = multiply(swing, upper_turn)
     new_lower = multiply(multiply(swing, knee), lower_turn)
