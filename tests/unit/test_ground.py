@@ -14,7 +14,6 @@ from understudy.constraints.base import ConstraintInput, PointRef
 from understudy.constraints.joint_range import JointRange
 from understudy.constraints.place import Place
 from understudy.constraints.region import Region
-from understudy.constraints.same_place import SamePlace
 from understudy.correspondence.landing import Landing
 from understudy.correspondence.pairs import ContactContext
 from understudy.figure.contacts import FLOOR_DEPTH_METRES, Contact, Floor, contact_points, detect_contacts, step_heights
@@ -294,28 +293,6 @@ def test_a_footplant_in_a_pit_does_not_lower_the_floor() -> None:
     ]
     tip = named(floor_constraints(stage(), plants))["RightToeTip"]
     assert np.max(tip.centre[:, 1]) == pytest.approx(HALF * 0.01 - FLOOR_DEPTH_METRES, abs=6e-4)
-
-
-def without_heels(motion: Motion) -> Motion:
-    """The motion of the body without the points of its heels, as captures have none."""
-    ends = tuple(end for end in motion.skeleton.ends if "Heel" not in end.name)
-    return motion.derived(skeleton=replace(motion.skeleton, ends=ends))
-
-
-def test_a_step_that_is_captured_too_low_does_not_put_a_guessed_heel_into_the_floor() -> None:
-    """The source's heel is no part of its body: how deep it is says nothing. Its ball is as deep as the source's."""
-    motion, other = without_heels(scene("walk").motion), samples.character("other")
-    drop = 0.02 * np.clip(8.0 * (0.35 - np.abs(motion.times - 2.25)), 0.0, 1.0)
-    found = retarget(replace(motion, root=motion.root - drop[:, None] * [0.0, 1.0, 0.0]), other)
-    levels = {
-        part: [
-            c.height for c in found.problem.constraints
-            if isinstance(c, SamePlace) and c.height is not None and part in c.name and not c.soft
-        ]
-        for part in ("LeftFoot_heel", "LeftToeBase")
-    }  # fmt: skip
-    assert min(levels["LeftToeBase"]) < -0.015
-    assert min(levels["LeftFoot_heel"]) > np.median(levels["LeftFoot_heel"]) - 0.006 * leg_length(other)
 
 
 def test_a_toe_whose_tip_is_a_joint_gives_way_to_the_floor() -> None:
