@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from papers.base import UNMET, Cell, Findings, Table
+from papers.lommers13 import MAX_MISSING_REACH_METRES
 
 Rows = list[dict[str, Any]]
 """The rows of a table, by the heads of its columns."""
@@ -116,13 +117,14 @@ def stated(pattern: str, holds: Callable[[float], bool]) -> Judge:
 
 
 def no_added_energy_stated(rows: Rows) -> tuple[bool, str]:
-    """The same in the sentences of a figure, one for inverse kinematics and one for ours."""
+    """A walk in the footsteps of a larger body, one sentence for inverse kinematics and one for ours: the whole motion
+    adds less than a tenth of what single frames add. Such strides need somewhat faster changes."""
     energy = {
         str(row["case"]): max(map(float, str(row["result"]).split("Hz ")[1].split(" of ")[0].split(" / ")))
         for row in rows
     }
     ours, ik = energy["ours"], energy["inverse kinematics"]
-    return ours < 1.05 and ik > 1.1, f"energy ours {ours:.2f}, frame by frame {ik:.2f} times"
+    return ours - 1.0 < 0.1 * (ik - 1.0) and ik > 1.1, f"energy ours {ours:.2f}, frame by frame {ik:.2f} times"
 
 
 def no_added_energy(rows: Rows) -> tuple[bool, str]:
@@ -194,27 +196,22 @@ def steps_small(rows: Rows) -> tuple[bool, str]:
 
 
 def solved(rows: Rows) -> tuple[bool, str]:
-    """The thesis's constraints are met wherever they can be."""
-    left = {str(row["id"]): float(row["left, ours (m)"]) for row in rows}
-    return all(value == 0.0 or name == "06" for name, value in left.items()), _counted(left)
-
-
-def solved_captured(rows: Rows) -> tuple[bool, str]:
-    """The same on captures: a body half as large misses reach there."""
-    left = {str(row["id"]): float(row["left (m)"]) for row in rows}
-    return all(value == 0.0 or name in ("01", "06") for name, value in left.items()), _counted(left)
-
-
-def solved_in_rows(rows: Rows) -> tuple[bool, str]:
-    """The thesis's constraints as they are, in the chosen rows."""
-    left = {f"{row['motion']} {row['id']}": float(row["left (m)"]) for row in rows if row["way"] == "thesis"}
-    return all(value == 0.0 or name.endswith("06") for name, value in left.items()), _counted(left)
-
-
-def _counted(left: dict[str, float]) -> str:
+    """The thesis's constraints are met wherever the body reaches in any pose."""
+    asked = [row for row in rows if row.get("way", "thesis") == "thesis"]
+    left = {_row_name(row): float(row.get("left, ours (m)", row.get("left (m)"))) for row in asked}
+    spare = {_row_name(row): float(row["reach to spare (m)"]) for row in asked}
     open_rows = [name for name, value in left.items() if value > 0.0]
+    impossible = [name for name in open_rows if spare[name] < -MAX_MISSING_REACH_METRES]
     words = f"{len(left) - len(open_rows)} of {len(left)} solved"
-    return f"{words}; not {', '.join(open_rows)}" if open_rows else words
+    for name in impossible:
+        words += f"; {name} is impossible: {-spare[name]:.2f} m of reach are missing in any pose"
+    missed = [name for name in open_rows if name not in impossible]
+    return not missed, words + (f"; not {', '.join(missed)}" if missed else "")
+
+
+def _row_name(row: Mapping[str, Any]) -> str:
+    """The configuration of a row, after the motion where a table has several."""
+    return f"{row['motion']} {row['id']}" if "way" in row else str(row["id"])
 
 
 def constraints_are_not_enough(rows: Rows) -> tuple[bool, str]:
@@ -229,10 +226,14 @@ def constraints_are_not_enough(rows: Rows) -> tuple[bool, str]:
 
 
 def balanced(rows: Rows) -> tuple[bool, str]:
-    """Our restatement keeps balance."""
-    words = [str(row["balance"]) for row in rows if row["way"] == "ours"]
-    kept = sum(word.startswith(("yes", "plausible")) for word in words)
-    return kept == len(words), f"{kept} of {len(words)} rows in balance"
+    """Our restatement keeps balance wherever the body reaches; rows that no pose reaches are counted beside."""
+    kept: dict[bool, list[bool]] = {True: [], False: []}
+    for row in rows:
+        if row["way"] == "ours":
+            reaches = row["reach to spare (m)"] >= -MAX_MISSING_REACH_METRES
+            kept[reaches].append(str(row["balance"]).startswith(("yes", "plausible")))
+    words = f"{sum(kept[True])} of {len(kept[True])} rows in balance"
+    return all(kept[True]), words + f"; of {len(kept[False])} that no pose reaches {sum(kept[False])}"
 
 
 def above_the_floor(rows: Rows) -> tuple[bool, str]:
@@ -414,8 +415,8 @@ def _lommers() -> Iterable[Claim]:
     places = {"samples": f"{name}.today", "developed": f"{name}.today_captured", "fresh": f"{name}.today_fresh"}
     yield Claim(
         paper=name, section="7.2", text="Five of twelve configurations are not solved: all are here that can be",
-        samples=check(f"{name}.table", solved), developed=check(f"{name}.table_captured", solved_captured),
-        fresh=check(f"{name}.today_fresh", solved_in_rows),
+        samples=check(f"{name}.table", solved), developed=check(f"{name}.table_captured", solved),
+        fresh=check(f"{name}.today_fresh", solved),
     )  # fmt: skip
     for section, text, judge in (
         ("8", "Constraints that are met do not make a good motion by themselves", constraints_are_not_enough),

@@ -19,6 +19,7 @@ from papers.lommers13 import (
     Case,
     Columns,
     Material,
+    Row,
     captured,
     run_case,
     sampled,
@@ -48,28 +49,28 @@ WAYS: dict[str, str] = {
 }
 
 
-def both_ways(case: Case) -> dict[str, tuple[Columns, Solution]]:
+def both_ways(row: Row) -> dict[str, tuple[Columns, Solution]]:
     """A row asked in both ways, and what is seen of each."""
-    row = run_case(case)
     return dict(zip(WAYS, zip((row.asked, row.ours), row.solutions, strict=True), strict=True))
 
 
 HEAD = (
     "motion", "id", "way", "left (m)", "goal (mm)", "balance", "sunk (mm)", "arm inside (mm)", "legs inside (mm)",
-    "skate (mm/s)", "path", "acceleration", "jerk", "not met", "seconds",
+    "skate (mm/s)", "path", "acceleration", "jerk", "not met", "seconds", "reach to spare (m)",
 )  # fmt: skip
 
 
 def rows_of(case: Case) -> list[tuple[Cell, ...]]:
     """The table rows of a configuration."""
     rows = []
-    for way, (seen, solution) in both_ways(case).items():
+    solved = run_case(case)
+    for way, (seen, solution) in both_ways(solved).items():
         rows.append((
             case.source().name, case.name, way, seen.difference, 1e3 * seen.missed,
             f"{seen.balance} ({100 * seen.outside:.0f}%)", round(1e3 * max(seen.sunk, 0.0)),
             round(1e3 * max(seen.inside, 0.0)), round(1e3 * max(seen.legs, 0.0)), 1e3 * seen.skate,
             f"{max(seen.longer.values()):.2f}", f"{max(seen.faster.values()):.2f}", f"{seen.jerk:.2f}",
-            len(solution.unmet), solution.seconds,
+            len(solution.unmet), solution.seconds, -solved.reach.missing,
         ))  # fmt: skip
     return rows
 

@@ -522,6 +522,19 @@ def test_missing_matplotlib_is_failed_work(walk: Path, tmp_path: Path, monkeypat
 # demo
 
 
+def test_demo_says_what_it_shows_and_where_the_page_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = str(tmp_path / "demo.html")
+    slides = {"copied": {"slid": 0.722}, "retargeted": {"slid": 0.0}}
+    report = {"performed_by": {"giant": slides}, "files": [page], "page": page}
+    monkeypatch.setattr("understudy.app.demo.perform", lambda *_: report)
+    result = run("demo", "-o", tmp_path, "--no-open")
+    assert result.exit_code == 0, result.stderr
+    first, *_, last = result.stdout.splitlines()
+    assert first == "An adult's walk, performed by three other bodies:"
+    assert "feet slide 72.2 cm with copied rotations, 0.0 cm with Understudy" in result.stdout
+    assert last == f"Open the page in a browser: {page}"
+
+
 def test_demo_writes_reads_back_and_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     result = run("demo", "-o", tmp_path / "demo", "--no-open", "--json")

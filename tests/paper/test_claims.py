@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from papers import papers
 from papers.base import Findings, Fresh, Table, collected_path
-from papers.claims import CLAIMS, HEAD, claims_table, path_as_steps
+from papers.claims import CLAIMS, HEAD, claims_table, path_as_steps, solved
 from papers.vanderhyde03_study import HEAD as STUDY_HEAD
 
 
@@ -48,6 +48,18 @@ def test_a_claim_is_shown_or_refuted_by_figures(means: tuple[float, float, float
     assert tight[3] == f"{word}: off on average {means[0]:.0f}, {means[1]:.0f}, {means[2]:.0f} mm"
     assert tight[4:] == ("not run", "not run")
     assert rows["In a range of frames no hold is found"][3] == "no: none"
+
+
+def test_a_row_that_no_pose_reaches_counts_as_impossible() -> None:
+    """What is left is a fault of the solve where the body reaches, within the thesis's tolerance at both ends."""
+    met = {"id": "01", "left (m)": 0.0, "reach to spare (m)": -0.01}
+    impossible = {"id": "06", "left (m)": 4.8, "reach to spare (m)": -0.333}
+    missed = {"id": "07", "left (m)": 0.2, "reach to spare (m)": -0.05}
+    words = "1 of 2 solved; 06 is impossible: 0.33 m of reach are missing in any pose"
+    assert solved([met, impossible]) == (True, words)
+    assert solved([met, missed]) == (False, "1 of 2 solved; not 07")
+    both = [{**met, "motion": "reach", "way": way, "left (m)": left} for way, left in (("thesis", 0.0), ("ours", 9.0))]
+    assert solved(both) == (True, "1 of 1 solved")
 
 
 def test_a_fresh_experiment_names_the_clips_that_it_misses(tmp_path: Path) -> None:

@@ -229,6 +229,17 @@ def test_humans_whose_names_say_nothing(data: Path, pattern: str) -> None:
         assert {part: onto(found, new[bone]) for part, bone in mine.items()} == its, path.name
 
 
+@pytest.mark.parametrize("target", [path for path in CHARACTERS if path.startswith("robots")])
+def test_a_source_without_names_moves_the_same_parts_of_a_robot(data: Path, target: str) -> None:
+    """A toe does not become an ankle, nor a finger a wrist, because two limbs have equally many joints."""
+    source, robot = load(data / "cmu_bvh" / "02_01.bvh"), load(data / target)
+    hidden, old = nameless(source)
+    named, found = (suggest(clip.skeleton, robot.skeleton, source_motion=clip.motion) for clip in (source, hidden))
+    parts = set(main_bones("cmu").values()) | {"LeftToeBase", "RightToeBase"}
+    wanted = {pair.source[0]: pair.target for pair in named.pairs if pair.source[0] in parts}
+    assert {old[p.source[0]]: p.target for p in found.pairs if old[p.source[0]] in parts} == wanted
+
+
 UNITY = {
     "Shoulder": ("arm", "girdle"), "UpperArm": ("arm", "upper"), "LowerArm": ("arm", "lower"), "Hand": ("arm", "end"),
     "UpperLeg": ("leg", "upper"), "LowerLeg": ("leg", "lower"), "Foot": ("leg", "end"), "Toes": ("leg", "tip"),

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from papers import paper
 from papers.__main__ import papers as command
 from papers.base import Findings
+from papers.lommers13 import MAX_MISSING_REACH_METRES
 
 
 def found(data: Path, name: str, capture: str) -> Findings:
@@ -115,11 +116,11 @@ def test_analogies(data: Path) -> None:
 
 
 def test_configurations_of_lommers(data: Path) -> None:
-    """The thesis's own constraints are met by all but the bodies that do not reach: half as large, and 0.7 a level."""
+    """The thesis's own constraints are met by all but the body of 0.7 a level, which does not reach in any pose."""
     table = {row["id"]: row for row in rows(found(data, "lommers13", "table_captured"))}
     assert list(table) == [f"{number:02d}" for number in range(1, 13)]
-    assert {name for name, row in table.items() if row["left (m)"] > 0.0} == {"01", "06"}
-    assert table["01"]["left (m)"] < 0.05
+    assert {name for name, row in table.items() if row["left (m)"] > 0.0} == {"06"}
+    assert {name for name, row in table.items() if row["reach to spare (m)"] < -MAX_MISSING_REACH_METRES} == {"06"}
     assert {name for name, row in table.items() if row["goal (mm)"] > 26.0} == {"06"}
 
 

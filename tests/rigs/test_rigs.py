@@ -8,16 +8,19 @@ import numpy as np
 import pytest
 from tests.rigs.bank import Rig
 from tests.rigs.conventions import RIGS
-from tests.variants import TRANSFORMS, Known, hash_names, marked, walk
+from tests.variants import TRANSFORMS, Known, hash_names, marked, turn_world, walk
 
 import understudy
 from understudy import samples
+from understudy.base.quaternion import between
 from understudy.correspondence.detached import attach, change_parents
 from understudy.correspondence.pairs import Correspondence, CorrespondenceError
 from understudy.correspondence.suggest import suggest
 from understudy.figure.measures import partners
 from understudy.figure.skeleton import Skeleton
 from understudy.io import Clip
+from understudy.io.clip import name_unit
+from understudy.io.guess import guess
 
 SAMPLE = {
     "hips": "Hips", "spine": "LowerBack", "chest": "Spine1", "neck": "Neck", "head": "Head", "collar": "Shoulder",
@@ -177,3 +180,20 @@ def test_main_bones_of_rigs_written_in_other_ways(name: str, transform: str) -> 
     variant = TRANSFORMS[transform](RIGS[name].clip(), 1)
     wrong = wrong_bones(RIGS[name], variant.clip, variant.origin)
     assert not wrong, "; ".join(wrong)
+
+
+STANDING = [name for name, rig in RIGS.items() if not rig.laid_out]
+
+
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("up", ["Y", "Z", "X"])
+@pytest.mark.parametrize("name", STANDING)
+def test_characters_without_a_motion_stand(name: str, up: str, named: bool) -> None:
+    """Which way is up shows in the rest pose, whatever the joints are called, in any language."""
+    if not named and (name in REFUSED_NAMELESS or (name, up) == ("Roblox R15", "X")):
+        pytest.skip("ambiguous without its names")
+    body = Clip(skeleton=RIGS[name].clip().skeleton)
+    clip = body if named else hash_names(body).clip
+    away = between(np.array([0.0, 1.0, 0.0]), np.eye(3)["XYZ".index(up)])
+    found = guess(turn_world(clip, away).clip.skeleton)
+    assert (found.up, name_unit(found.unit)) == (up, "m"), found.up_reason

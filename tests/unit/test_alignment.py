@@ -290,3 +290,31 @@ def test_modes_there_are_not_are_refused() -> None:
         align(dog_and_adult(), mode="sideways")
     with pytest.raises(CorrespondenceError, match="expected alignment, one of direction, stance; got `twist`"):
         pair("Hips", "Hips", align="twist")
+
+
+def test_halves_of_a_pelvis_show_no_pose() -> None:
+    """Bones from the hips to wide hip joints point as their own body has them: pointed as the other's, hips turned."""
+
+    def with_hip_joints(name: str, drop: float) -> Skeleton:
+        adult = samples.character("adult")
+        names, parents, offsets = list(adult.names), adult.parents.tolist(), list(adult.offsets)
+        for side in SIDES:
+            thigh = names.index(f"{side}UpLeg")
+            names.insert(thigh, f"{side}HipJoint")
+            parents = [parent + (parent >= thigh) for parent in parents]
+            parents.insert(thigh, parents[thigh])
+            parents[thigh + 1] = thigh
+            offsets.insert(thigh, np.array([0.0, drop, 0.05]))
+            offsets[thigh + 1] = offsets[thigh + 1] - offsets[thigh]
+        return Skeleton(
+            names=tuple(names), parents=np.array(parents), offsets=np.array(offsets), ends=adult.ends, name=name
+        )
+
+    one, other = with_hip_joints("one", -0.01), with_hip_joints("other", -0.15)
+    pairs = tuple(pair(name, name) for name in one.names)
+    plain = tuple(item for item in pairs if "HipJoint" not in item.source[0])
+    found, wanted = (
+        poses(align(Correspondence(source=one, target=other, pairs=chosen)))[1] for chosen in (pairs, plain)
+    )
+    assert np.abs(found.positions - wanted.positions).max() < 1e-9
+    assert np.degrees(angle_between(found.rotations, wanted.rotations)).max() < 1e-6

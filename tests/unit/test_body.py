@@ -13,6 +13,7 @@ from understudy.base.quaternion import angle_between, conjugate, from_axis_angle
 from understudy.figure.kinematics import fk
 from understudy.figure.mass import centre_of_mass, masses
 from understudy.figure.measures import (
+    bone_start,
     chain_length,
     extent,
     facing,
@@ -29,7 +30,7 @@ from understudy.figure.measures import (
 )
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.roles import mirrored, roles, side, words
-from understudy.figure.skeleton import Point, Skeleton
+from understudy.figure.skeleton import JointKind, Point, Skeleton
 
 
 @pytest.mark.parametrize(
@@ -102,6 +103,23 @@ def test_measures_of_a_known_body() -> None:
     assert chain_length(skeleton, 0, skeleton.joint("Head")) == pytest.approx(0.6)
     assert [p.name for p in hands(skeleton)] == ["LeftHand", "RightHand"]
     assert {p.joint for p in feet(skeleton)} == {"LeftFoot", "LeftToeBase", "RightFoot", "RightToeBase"}
+
+
+@pytest.mark.parametrize(
+    ("axes", "first"), [("yxz", "roll"), ("xzy", "roll"), ("zxy", "roll"), ("yyx", "roll"), ("xyy", "pitch")]
+)
+def test_a_robots_thigh_begins_at_the_last_motor_that_swings_it(axes: str, first: str) -> None:
+    """Motors in a row out of the pelvis, by their axes; a last one that only twists the thigh does not begin it."""
+    motors = ("pitch", "roll", "yaw")
+    names = ("pelvis", *motors, "knee", "ankle")
+    offsets = [[0.0, 1.0, 0.0], [0.1, 0.0, 0.0], [0.1, 0.0, 0.0], [0.0, -0.1, 0.0], [0.0, -0.4, 0.0], [0.0, -0.4, 0.0]]
+    rows = [np.eye(3)["xyz".index(axis)] for axis in (*axes, "x", "x")]
+    skeleton = Skeleton(
+        names=names, parents=np.arange(-1, 5), offsets=np.array(offsets),
+        kinds=(JointKind.FREE, *([JointKind.HINGE] * 5)),
+        axes=np.array([np.eye(3), *(np.array([row, [0.0] * 3, [0.0] * 3]) for row in rows)]),
+    )  # fmt: skip
+    assert skeleton.names[bone_start(skeleton, 1, 4)] == ("yaw" if axes[2] != "y" else first)
 
 
 def test_height_of_a_rest_pose_that_does_not_stand() -> None:

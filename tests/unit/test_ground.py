@@ -27,6 +27,7 @@ from understudy.retarget.driver import retarget
 from understudy.retarget.ground import (
     COMPLIANT_STIFFNESS,
     _lowest_fingers,
+    _plant_drops,
     _rigid_tips,
     compliant_joints,
     floor_constraints,
@@ -105,6 +106,19 @@ def test_the_floor_follows_a_tilt() -> None:
     places = fk(scene("walk").motion).points(["LeftToeTip"])[:, 0]
     allowed = np.minimum(HALF * (places[:, 1] - tilted.heights(places)), 0.0) - FLOOR_DEPTH_METRES
     np.testing.assert_allclose(tip.centre[:, 1], 0.1 + allowed, atol=1e-12)
+
+
+@pytest.mark.parametrize(("point", "carrier"), [("LeftHeel", "LeftFoot"), ("LeftToeBase", "LeftFoot")])
+def test_the_joint_that_moves_a_planted_point_goes_down_with_it(point: str, carrier: str) -> None:
+    """An ankle may go below the source's by what the plant holds the heel lower than the source has it at the time."""
+    motion = scene("walk").motion
+    heights = fk(motion).points([point])[:, 0, 1]
+    plant = contact(point, 0.5, 1.0, (0.0, 0.03, 0.0))
+    ((joint, frames, drop),) = _plant_drops(stage(), [plant], {0: HALF * 0.03})
+    assert joint == carrier
+    np.testing.assert_array_equal(frames, plant.frames(motion.fps, motion.num_frames))
+    np.testing.assert_allclose(drop, HALF * np.maximum(heights[frames] - 0.03, 0.0), atol=1e-12)
+    assert drop.max() > 0.01
 
 
 @pytest.mark.parametrize("known", [False, True])

@@ -111,6 +111,24 @@ def test_who_lies_with_slow_feet_shows_no_floor_below_them() -> None:
     assert guess(lying.skeleton, lying).up == "Y"
 
 
+def test_who_sits_on_the_floor_with_straight_legs_sits_upright() -> None:
+    """Legs point ahead and hardly move: the trunk shows what is up, and the rest pose agrees."""
+    still = walk(person(), 1.0)
+    turns = np.zeros((40, len(NAMES), 3))
+    turns[:, [11, 14], 0] = -np.pi / 2
+    turns[:, 1, 0] = np.linspace(0.1, 0.5, 40)
+    root = np.tile([0.0, 0.1, 0.0], (40, 1))
+    sitting = replace(still, root=root, rotations=exp(turns))
+    for up in ("Y", "Z", "X"):
+        # The rest pose of a file with another axis up stands along that axis.
+        rest = person().rest.copy()
+        rest[0] = turned(sitting, up).rotations[0, 0]
+        body = replace(person(), rest=rest)
+        found = guess(body, turned(replace(sitting, skeleton=body), up))
+        assert found.up == up, found.up_reason
+        assert "as of who sits" in found.up_reason
+
+
 def test_the_unit_of_cmu_is_known_by_its_names() -> None:
     names = (*NAMES[:5], "LHipJoint", "RHipJoint", *NAMES[7:])
     size = 1.0 / UNITS["cmu"]
@@ -143,6 +161,56 @@ def test_creatures_without_feet_are_judged_by_their_longest_side_and_stand() -> 
     tipped = rotate(from_axis_angle([1.0, 0.0, 0.0], np.pi / 2), offsets)
     moved = tuple(replace(end, offset=rotate(from_axis_angle([1.0, 0.0, 0.0], np.pi / 2), end.offset)) for end in ends)
     assert guess(replace(spider, offsets=tipped, ends=moved)).up == "Z"
+
+
+@pytest.mark.parametrize("name", ["walk", "dance", "squat", "dog_walk"])
+@pytest.mark.parametrize("up", ["X", "Y", "Z", "-X", "-Y", "-Z"])
+def test_a_body_without_names_stands_on_what_does_not_move(up: str, name: str) -> None:
+    motion = samples.motion(name).motion
+    names = {joint: f"q{number}" for number, joint in enumerate(motion.skeleton.names)}
+    ends = tuple(replace(end, name=f"e{n}", joint=names[end.joint]) for n, end in enumerate(motion.skeleton.ends))
+    skeleton = replace(motion.skeleton, names=tuple(names.values()), ends=ends)
+    found = guess(skeleton, turned(replace(motion, skeleton=skeleton), up), unit=1.0)
+    assert found.up == up
+    assert f"it stands or steps along {up}" in found.up_reason
+
+
+@pytest.mark.parametrize("unit", ["m", "cm", "mm", "inch", "foot"])
+@pytest.mark.parametrize("up", ["Y", "Z"])
+def test_a_human_without_names_is_as_tall_as_a_human(up: str, unit: str) -> None:
+    motion = samples.motion("walk").motion
+    names = {joint: f"q{number}" for number, joint in enumerate(motion.skeleton.names)}
+    ends = tuple(
+        replace(end, name=f"e{n}", joint=names[end.joint], offset=end.offset / UNITS[unit])
+        for n, end in enumerate(motion.skeleton.ends)
+    )
+    offsets = motion.skeleton.offsets / UNITS[unit]
+    skeleton = replace(motion.skeleton, names=tuple(names.values()), ends=ends, offsets=offsets)
+    walking = turned(replace(motion, skeleton=skeleton, root=motion.root / UNITS[unit]), up)
+    found = guess(skeleton, walking)
+    assert (name_unit(found.unit), found.up) == (unit, up)
+    assert "from foot to head along its bones" in found.unit_reason
+
+
+@pytest.mark.parametrize("up", ["X", "Y", "Z", "-X", "-Y", "-Z"])
+@pytest.mark.parametrize("unit", ["m", "cm", "mm", "inch"])
+def test_twist_bones_and_helpers_hide_no_feet(unit: str, up: str) -> None:
+    """Bones beside those of a leg: what hangs from a thigh, a shin and a foot."""
+    size = 1.0 / UNITS[unit]
+    body = person(size)
+    extra = {"LeftUpLegTwist": 11, "LeftLegTwist": 12, "LeftFootHelper": 13, "RightUpLegTwist": 14, "RightLegTwist": 15}
+    made = Skeleton(
+        names=(*body.names, *extra),
+        parents=np.concatenate([body.parents, list(extra.values())]),
+        offsets=np.concatenate([body.offsets, np.tile([0.0, -0.2 * size, 0.0], (len(extra), 1))]),
+        ends=body.ends,
+    )
+    motion = walk(body, size)
+    still = np.tile([1.0, 0.0, 0.0, 0.0], (motion.num_frames, len(extra), 1))
+    motion = replace(motion, skeleton=made, rotations=np.concatenate([motion.rotations, still], axis=1))
+    found = guess(made, turned(motion, up))
+    assert (name_unit(found.unit), found.up) == (unit, up)
+    assert "legs hang down" in found.up_reason
 
 
 def test_too_little_to_judge_by_is_said() -> None:

@@ -24,6 +24,7 @@ from understudy.correspondence.neutral_pose import (
     DOWN,
     FORWARD,
     LEFT,
+    UNKNOWN_BACK,
     find_neutral_pose,
     pose_skeleton,
     stands_at_rest,
@@ -227,6 +228,18 @@ def test_one_frame_is_straightened() -> None:
     np.testing.assert_allclose(arms(walk.skeleton, pose.skeleton.rest).shape, (2, 3))
     trunk = pose.points(["Neck"])[0, 0] - pose.points(["Hips"])[0, 0]
     assert trunk[1] > np.cos(np.radians(3.0)) * np.linalg.norm(trunk)
+
+
+def test_who_is_bent_all_the_time_is_said_to_have_a_guessed_back() -> None:
+    """Deep in a squat: only a rest pose that stands, or frames of standing, show how the back is held."""
+    squat = samples.motion("squat").motion
+    deep = int(np.argmin(squat.root[:, 1]))
+    bent = squat[deep - 3 : deep + 4]
+    hidden = turned_rest(bent)
+    assert find_neutral_pose(hidden.skeleton, hidden).notes() == [UNKNOWN_BACK]
+    assert find_neutral_pose(bent.skeleton, bent).notes() == []
+    whole = turned_rest(squat)
+    assert find_neutral_pose(whole.skeleton, whole).notes() == []
 
 
 def test_posed_is_the_pose_at_the_place_of_rest() -> None:

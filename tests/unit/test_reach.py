@@ -11,14 +11,18 @@ import pytest
 import understudy
 from understudy import samples
 from understudy.base.quaternion import conjugate, from_axis_angle, multiply
+from understudy.constraints.base import PointRef
+from understudy.constraints.place import Place
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.skeleton import Point, Skeleton
+from understudy.solve.problem import Actor, Problem
 from understudy.solve.solvers.reach import (
     MIN_BEND_SHARE,
     SINK_SECONDS,
     folded,
     limb_chain,
+    lowered,
     missing_height,
     smooth_envelope,
     two_bones,
@@ -67,6 +71,35 @@ def test_the_envelope_is_nowhere_below_and_has_no_corner() -> None:
 
 
 NUM_FRAMES = 240
+
+
+def on_hip_bones(skeleton: Skeleton) -> Skeleton:
+    """A body whose thighs hang from bones that point aside, as those of the CMU collection do."""
+    names, parents = list(skeleton.names), skeleton.parents.tolist()
+    offsets, rest = list(skeleton.offsets), list(skeleton.rest)
+    for side in ("Left", "Right"):
+        thigh = names.index(f"{side}UpLeg")
+        parents = [parent + (parent >= thigh) for parent in parents]
+        parents[thigh : thigh + 1] = [parents[thigh], thigh]
+        names.insert(thigh, f"{side}HipJoint")
+        aside = offsets[thigh] * [1.0, 0.0, 1.0]
+        offsets[thigh : thigh + 1] = [offsets[thigh] - aside, aside]
+        rest.insert(thigh, np.array([1.0, 0.0, 0.0, 0.0]))
+    tree = {"names": tuple(names), "parents": np.array(parents)}
+    return Skeleton(**tree, offsets=np.array(offsets), rest=np.array(rest), ends=skeleton.ends)  # type: ignore[arg-type]
+
+
+def test_a_bone_from_the_middle_of_the_hips_makes_a_leg_that_missed_no_longer() -> None:
+    """Feet of straight legs are held 1 cm lower: with the bone counted, the legs seem long enough. The body sinks
+    where the contacts were missed."""
+    motion = rest_motion(on_hip_bones(adult()), num_frames=NUM_FRAMES, fps=60.0)
+    feet = {name: fk(motion).points([name])[0, 0] - [0.0, 0.01, 0.0] for name in ("LeftFoot", "RightFoot")}
+    places = tuple(Place(point=PointRef(point=name), target=place) for name, place in feet.items())
+    problem = Problem(actors=(Actor(motion=motion),), constraints=places)
+    assert lowered(problem, problem.bodies, (0, 1), -np.inf, np.inf)[0] is problem.bodies[0]
+    (body,) = lowered(problem, problem.bodies, (0, 1), -np.inf, np.inf, missed=(0, 1))
+    sunk = motion.root[:, 1] - body.motion.root[:, 1]
+    assert sunk[NUM_FRAMES // 2] == pytest.approx(0.01, abs=1e-3)
 
 
 def adult() -> Skeleton:

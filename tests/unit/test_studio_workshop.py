@@ -438,6 +438,18 @@ def test_quality_tells_where_to_look(walk: RetargetResult) -> None:
     assert table["faults"] == []
 
 
+def test_what_is_met_is_said_of_the_motion_that_is_shown(walk: RetargetResult) -> None:
+    assert "constraints are met" in walk.result()["text"]
+    assert walk.solution is not None
+    (motion,) = walk.motions_made
+    # As the motion of a robot, which is changed after the solve so that its motors can follow.
+    raised = replace(motion, root=motion.root + np.array([0.0, 0.05, 0.0]))
+    changed = replace(walk, motions_made=(raised,))
+    said = changed.result()
+    assert "constraints are not met" in said["text"]
+    assert any(not track["met"] for track in said["tracks"])
+
+
 def test_advice_is_about_the_page_and_not_about_the_command_line(shop: DocumentSolver, base: Path) -> None:
     walk = solved(shop, document({"source": "sample:walk", "target": "sample:giant"}), base)
     hints = [each["hint"] for each in walk.quality("result")["measurements"]] + walk.result()["warnings"]

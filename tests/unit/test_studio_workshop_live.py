@@ -290,6 +290,22 @@ def test_only_a_window_changes_and_only_that_is_sent(stage: Stage) -> None:
     assert len(live.motions(False)) == 2
 
 
+def test_updates_of_one_window_share_bodies_and_points_and_end_as_one_that_shares_nothing(stage: Stage) -> None:
+    first, second = hand_drag(stage, [0.1, 0.1, 0.0], 2)
+    live = stage.solve(first, stage.full)
+    session = stage.shop.cache.entries["drags", id(stage.full)][0]
+    window = session.window
+    again = stage.solve(second, live)
+    assert session.window is not window
+    assert session.window.bodies is window.bodies
+    assert session.window.points is window.points
+    assert session.window.constraints != window.constraints
+    session.window = None
+    alone = stage.solve(second, live)
+    assert np.array_equal(again.motions_made[0].rotations, alone.motions_made[0].rotations)
+    assert np.array_equal(again.motions_made[0].root, alone.motions_made[0].root)
+
+
 def test_a_drag_back_to_where_it_began_shows_what_was_there(stage: Stage) -> None:
     (away,) = hand_drag(stage, [0.1, 0.0, 0.0], 1)
     live = stage.solve(away, stage.full)

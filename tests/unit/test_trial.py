@@ -6,13 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.rigs.conventions import RIGS
 
 import understudy
 from understudy import samples
 from understudy.correspondence.carry import floor_carriers, settle_floor_root
 from understudy.correspondence.pairs import Correspondence, CorrespondenceError, Pair, from_names
+from understudy.correspondence.parts import BodyPlan
 from understudy.correspondence.suggest import Failure, check_trial, match, split_body, suggest, suggest_and_try, try_map
 from understudy.figure.kinematics import fk
+from understudy.figure.main_bones import main_bones
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import Point, Skeleton
 
@@ -51,6 +54,70 @@ def test_legs_and_arms_exchanged_fail() -> None:
     with pytest.raises(CorrespondenceError, match="No map can be believed") as error:
         check_trial(correspondence, failures)
     assert "understudy map" in str(error.value.hint)
+
+
+def parts_moved(plan: BodyPlan, kind: str, order: tuple[str, ...]) -> BodyPlan:
+    """A body whose limbs of a kind have the joints of other parts: upper, lower, end and tip are those of `order`."""
+    moved = {
+        limb: replace(limb, parts={part: limb.parts[old] for part, old in zip(PARTS, order) if limb.parts.get(old)})
+        for pair in plan.limbs
+        for limb in pair
+        if limb.kind == kind
+    }
+    return replace(plan, limbs=tuple((moved.get(a, a), moved.get(b, b)) for a, b in plan.limbs))
+
+
+PARTS = ("upper", "lower", "end", "tip")
+ORDERS = {
+    "leg one down": ("leg", ("lower", "end", "tip", "")), "leg one up": ("leg", ("girdle", "upper", "lower", "end")),
+    "arm one down": ("arm", ("lower", "end", "tip", "")), "arm one up": ("arm", ("girdle", "upper", "lower", "end")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", ORDERS)
+@pytest.mark.parametrize("rig", ["Mixamo", "Unreal 4", "Unity humanoid", "MMD", "3ds Max Biped", "Daz Genesis 3 and 8"])
+def test_limbs_one_bone_off_fail(rig: str, wrong: str) -> None:
+    adult, body = samples.character("adult"), main_bones(RIGS[rig].clip().skeleton).skeleton
+    plans = split_body(adult), split_body(body)
+    right = Correspondence(source=adult, target=body, pairs=tuple(match(*plans)))
+    assert try_map(right, *plans) == ()
+    other = parts_moved(plans[1], *ORDERS[wrong])
+    correspondence = Correspondence(source=adult, target=body, pairs=tuple(match(plans[0], other)))
+    assert try_map(correspondence, plans[0], other)
+
+
+@pytest.mark.parametrize("part", ["head", "spine"])
+def test_a_head_below_the_arms_and_a_stiff_back_fail(part: str) -> None:
+    body = main_bones(RIGS["Unreal 4"].clip().skeleton).skeleton
+    adult = samples.character("adult")
+    plans = split_body(adult), split_body(body)
+    trunk = dict(plans[1].trunk)
+    spine, _ = trunk.pop("spine"), trunk.pop("neck")
+    trunk |= {"head": spine[:1]} if part == "head" else {}
+    other = replace(plans[1], trunk=trunk)
+    correspondence = Correspondence(source=adult, target=body, pairs=tuple(match(plans[0], other)))
+    sentences = " ".join(failure.sentence for failure in try_map(correspondence, plans[0], other))
+    assert ("turns the arms with the head" if part == "head" else "the back does not bend") in sentences
+
+
+def test_a_given_map_is_tried_and_what_is_wrong_is_said() -> None:
+    source, child = walk(), renamed(samples.character("child"), {})
+    right = {name: f"{name}_x" for name in source.skeleton.names}
+    wrong = right | {
+        f"{side}{a}": f"{side}{b}_x" for side in ("Left", "Right") for a, b in (("UpLeg", "Leg"), ("Leg", "Foot"))
+    }
+    wrong = {a: b for a, b in wrong.items() if a not in ("LeftFoot", "RightFoot", "LeftToeBase", "RightToeBase")}
+    said = [
+        [
+            note
+            for note in understudy.retarget(source, child, correspondence=names).notes
+            if "the given map looks wrong" in note
+        ]
+        for names in (right, wrong)
+    ]
+    assert said[0] == []
+    assert len(said[1]) == 1
+    assert "`LeftUpLeg_x` stays unmoved" in said[1][0]
 
 
 def test_what_fails_lowers_the_confidence() -> None:

@@ -15,6 +15,7 @@ import type {
   Result,
   State,
 } from "./protocol";
+import { shared } from "./sharing";
 import { report } from "./troubles";
 import { stillThere, VIEW, type Selection, type View } from "./view";
 
@@ -249,7 +250,7 @@ function takeState(fresh: State): void {
 
 function takeResult(fresh: Result): void {
   together(() => {
-    result.value = fresh;
+    result.value = shared(result.value, fresh);
     if (unseen) motionsChanged.value++;
     unseen = false;
   });

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from understudy.app.options import json_option
-from understudy.app.output import note, print_json
+from understudy.app.output import print_json
 
 if TYPE_CHECKING:
     from understudy.figure.motion import Motion
@@ -61,21 +61,19 @@ def demo(output: str, film: str | None, no_open: bool, as_json: bool) -> None:
     except OSError as error:
         raise FileError(output, None, f"the folder cannot be created: {error.strerror}") from None
     report = perform(samples.motion("walk"), folder, film)
+    opens = not no_open and has_display()
     if as_json:
         print_json(report)
     else:
-        click.echo(
-            f"{report['frames']} frames of {report['character']} at {report['fps']:g} fps; "
-            f"{report['contacts']} contacts, worst {report['worst_contact_mm']:.1g} mm off after writing and reading; "
-            f"joints within {report['worst_joint_mm']:.1g} mm"
-        )
+        click.echo("An adult's walk, performed by three other bodies:")
         for name, data in report["performed_by"].items():
-            slid = [100.0 * data[way]["slid"] for way in ("copied", "retargeted")]
+            copied, solved = (100.0 * data[way]["slid"] for way in ("copied", "retargeted"))
             click.echo(
-                f"{name + ':':<11} feet slide {slid[0]:5.1f} cm with copied rotations, {slid[1]:.1f} cm with Understudy"
+                f"  {name + ':':<10} feet slide {copied:4.1f} cm with copied rotations, {solved:.1f} cm with Understudy"
             )
-        click.echo("\n".join(report["files"]))
-    if not no_open and has_display():
+        click.echo("\n".join(["Written:", *(f"  {file}" for file in report["files"])]))
+        click.echo(f"{'The page opens now' if opens else 'Open the page in a browser'}: {report['page']}")
+    if opens:
         from understudy.app.studio import open_browser
 
         open_browser(Path(report["page"]).absolute().as_uri(), wait=True)
@@ -102,7 +100,7 @@ def perform(scene: Scene, folder: Path, film: str | None = None) -> dict[str, An
     from understudy.io import read
     from understudy.show.demo import defects, write_demo
 
-    files, lost = write_scene(scene, folder / f"{scene.name}.bvh")
+    files, _ = write_scene(scene, folder / f"{scene.name}.bvh")
     clip = read(files[0], unit=UNIT, up="Y")
     assert clip.motion is not None
     difference = fk(clip.motion).positions - fk(scene.motion).positions
@@ -114,7 +112,6 @@ def perform(scene: Scene, folder: Path, film: str | None = None) -> dict[str, An
         measured = {way: defects(getattr(body, way), body.contacts) for way in ("copied", "retargeted")}
         performed[target] = {**quality, **measured}
         files.append(file)
-    note(lost, "not kept")
     page = folder / "demo.html"
     write_demo(page, bodies, title="Understudy: one walk, other bodies", about=ABOUT)
     if film is not None:

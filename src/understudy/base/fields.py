@@ -47,7 +47,7 @@ def build(kind: type, table: Any, *, folder: Path = Path(), besides: tuple[str, 
     """
     if not isinstance(table, dict):
         raise FieldError(f"expected a table with {_listed(names_of(kind))}; got {_describe(table)}")
-    hints, known_fields = get_type_hints(kind), {field.name: field for field in settable(kind)}
+    hints, known_fields = _hints(kind), {field.name: field for field in settable(kind)}
     values = {}
     for key, value in table.items():
         if key in besides:
@@ -67,6 +67,12 @@ def build(kind: type, table: Any, *, folder: Path = Path(), besides: tuple[str, 
         raise
     except UnderstudyError as error:
         raise FieldError(error.message, hint=error.hint) from None
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    """The types of the fields of a dataclass."""
+    return get_type_hints(kind)
 
 
 def settable(kind: type) -> tuple[Field[Any], ...]:

@@ -27,7 +27,7 @@ from understudy.correspondence.neutral_pose import DOWN, HORIZONTAL, NeutralPose
 from understudy.correspondence.pairs import ALIGNMENTS, Correspondence, Pair, is_chain
 from understudy.figure.kinematics import Pose
 from understudy.figure.main_bones import main_bones, main_partners, main_rows
-from understudy.figure.measures import UP, is_humanoid
+from understudy.figure.measures import MIN_TWIST_COSINE, UP, is_humanoid
 from understudy.figure.motion import Motion
 from understudy.figure.roles import is_end_bone, leaf_helpers, roles
 from understudy.figure.skeleton import JointKind, Skeleton
@@ -56,9 +56,6 @@ def with_limbs_hanging(skeleton: Skeleton, local: Array) -> Array:
 
 MAX_ALIKE_RADIANS = np.radians(45.0)
 """Angle between corresponding trunks or limbs up to which two bodies stand alike."""
-
-MIN_TWIST_COSINE = 0.9
-"""Cosine between the axis of a hinge and its bone above which the hinge only twists the bone."""
 
 MIN_BONE_METRES = 1e-6
 """Length below which a bone has no direction."""
@@ -504,7 +501,7 @@ def _fixed_part(tree: PairTree, pair: Pair) -> str:
         return "all"
     if tree.level and tree.are_human and pair in tree.trunk:
         return "all"
-    if not tree.are_human and _is_girdle(tree, pair):
+    if _is_girdle(tree, pair):
         return "all"
     correspondence = tree.correspondence
     role = _role(correspondence.source, pair.source[0])

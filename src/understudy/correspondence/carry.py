@@ -60,7 +60,7 @@ from understudy.correspondence.step_width import Legs, human_legs, leg_ends, leg
 from understudy.figure.contacts import Floor, scaled_places
 from understudy.figure.kinematics import Pose, fk, paths_of, pose_of
 from understudy.figure.main_bones import main_bones, main_rows
-from understudy.figure.measures import UP, chain_length, is_humanoid
+from understudy.figure.measures import UP, bone_start, chain_length, is_humanoid
 from understudy.figure.motion import Motion
 from understudy.figure.roles import balls_of_hinges, roles
 from understudy.figure.skeleton import NUM_AXES, JointKind, Skeleton
@@ -92,6 +92,7 @@ def transfer_motion(motion: Motion, alignment: Alignment, *, floor: Floor, ratio
     if not alignment.stance:
         rotations = follow_chords(rotations, pose, alignment, tree, (from_bones, to_bones), motion.fps, ratio)
         rotations = fit_hip_line(rotations, pose, alignment, (from_bones, to_bones), motion.fps, ratio)
+        rotations = put_feet_below_hips(rotations, pose, alignment, (from_bones, to_bones))
         rotations = fit_step_width(rotations, motion, alignment, (from_bones, to_bones))
     groups = split_bends(alignment, tree, hinge_groups(alignment.correspondence), rotations)
     bends = {bend.hinge: bend for bend in find_bends(alignment, tree, groups)}
@@ -405,7 +406,7 @@ def fit_hip_line(
     if any(len(joints) != 2 for joints in (*anchors, *feet)):
         return rotations
     motors = [joint for hip in anchors[1] for joint in main_bones(target).members_of(hip)]
-    if any(target.kinds[joint] is JointKind.HINGE and np.isfinite(target.limits[joint, 0]).any() for joint in motors):
+    if any(_is_motor(target, joint) for joint in motors):
         # The motors of a robot have little room for another tilt.
         return rotations
     hips = pose.positions[:, list(anchors[0])]
@@ -431,6 +432,46 @@ def fit_hip_line(
     turn = from_axis_angle(axis / np.maximum(np.linalg.norm(axis, axis=1, keepdims=True), MIN_BONE_METRES), angle)
     carried = {joint for hip in anchors[1] for joint in target.chain(hip)[:-1]}
     return {joint: multiply(turn, away) if joint in carried else away for joint, away in rotations.items()}
+
+
+def _is_motor(skeleton: Skeleton, joint: int) -> bool:
+    """Whether a joint is a hinge with limits; a ball that is written as hinges has none."""
+    return skeleton.kinds[joint] is JointKind.HINGE and bool(np.isfinite(skeleton.limits[joint, 0]).any())
+
+
+def put_feet_below_hips(
+    rotations: dict[int, Array],
+    pose: Pose,
+    alignment: Alignment,
+    anchors: tuple[Sequence[int], Sequence[int]],
+) -> dict[int, Array]:
+    """World rotations away from the reference pose with which a robot's ankles are below its hips as the source's are.
+
+    Legs whose bones point as the source's end ahead of the source's or behind them if thigh and shin differ in other
+    proportions. A robot that walks so leans its feet out from under it. Each of its legs is turned as a whole.
+
+    Args:
+        rotations: (F, 4) for each paired joint of the target.
+        pose: The source's motion.
+        alignment: How the two bodies correspond.
+        anchors: Joints of source and target whose centres follow the same path; the hip joints, left and right.
+    """
+    source, target = alignment.correspondence.source, alignment.correspondence.target
+    result = dict(rotations)
+    for side, start, top in zip(("left", "right"), *anchors):
+        foot = roles(source).get(f"{side}_foot")
+        knee, ankle = (roles(target).get(f"{side}_{part}") for part in ("lower_leg", "foot"))
+        if foot is None or ankle is None or knee is None:
+            return rotations
+        leg = target.chain(ankle)[:-1]
+        leg = leg[leg.index(top) :] if top in leg else []
+        if not leg or not all(_is_motor(target, joint) for joint in leg):
+            return rotations
+        hip = bone_start(target, top, knee)
+        places = _places(target, alignment, rotations, [hip, ankle])
+        turn = between(places[ankle] - places[hip], pose.positions[:, foot] - pose.positions[:, start])
+        result |= {joint: multiply(turn, rotations[joint]) for joint in leg if joint in rotations}
+    return result
 
 
 def fit_step_width(

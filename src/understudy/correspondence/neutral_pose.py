@@ -139,6 +139,11 @@ UNKNOWN_STANCE = (
     "(--source-reference or --target-reference names a frame in which it stands)"
 )
 
+UNKNOWN_BACK = (
+    "its rest pose does not stand, and it is bent all the time, so that how it holds its back upright is a guess "
+    "(--source-reference or --target-reference names a frame in which it stands)"
+)
+
 MIN_HANGING_WEIGHT = 0.05
 """Weight of a frame in which an arm is raised, against 1 for one in which it hangs, to measure how the collar bone is
 held."""
@@ -159,6 +164,8 @@ class NeutralPose:
     """Whether the vertical of the pose is known."""
     level: bool
     """Whether the feet are flat on the floor and the head is straight."""
+    bent: bool = False
+    """Whether neither the rest pose nor the motion shows trunk and legs in line: how the back is held is a guess."""
     differences: dict[str, float] = field(default_factory=dict)
     """Radians between the rest pose, if it stands, and the constructed pose, by part."""
 
@@ -169,6 +176,8 @@ class NeutralPose:
         """Parts of a standing rest pose that differ from what the motion shows, or that nothing shows a stance."""
         if self.origin == "motion" and self.upright and not self.level:
             return [UNKNOWN_STANCE]
+        if self.bent:
+            return [UNKNOWN_BACK]
         parts = [
             f"{part} by {np.degrees(radians):.0f}"
             for part, radians in sorted(self.differences.items(), key=lambda item: -item[1])
@@ -241,8 +250,9 @@ def _find_neutral_pose(skeleton: Skeleton, motion: Motion | None) -> NeutralPose
         return replace(at_rest, differences=differences)
     origin = "geometry" if motion is None else "motion"
     return NeutralPose(
-        local=_to_local(skeleton, world), origin=origin, upright=True, level=True, differences=differences
-    )
+        local=_to_local(skeleton, world), origin=origin, upright=True, level=True, differences=differences,
+        bent=motion is not None and not stands and not human.is_straight,
+    )  # fmt: skip
 
 
 def _spread_frames(motion: Motion) -> Motion:

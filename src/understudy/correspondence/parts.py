@@ -463,6 +463,25 @@ def _similar_branches(skeleton: Skeleton, lengths: Array) -> list[tuple[int, int
     return pairs
 
 
+MIN_LIMB_PAIR_SHARE = 0.3
+"""Length of a pair of branches, as a share of the longest pair's, from which they are limbs and not fingers."""
+
+
+def hanging_direction(skeleton: Skeleton, pose: StandingPose) -> Array:
+    """(3,) where limbs in pairs lead on average, from the joints that carry them, in lengths of limbs.
+
+    That is down if the body stands: what points to the sides cancels in a pair.
+    """
+    centres, lengths = _measure_branches(skeleton, pose)
+    pairs = _similar_branches(skeleton, lengths)
+    longest = max((lengths[j] for j, _ in pairs), default=0.0)
+    limbs = [(j, k) for j, k in pairs if lengths[j] > MIN_LIMB_PAIR_SHARE * longest]
+    hanging = np.zeros(3)
+    for j, k in limbs:
+        hanging += 0.5 * (centres[j] + centres[k]) - pose.positions[skeleton.parents[j]]
+    return hanging / max(sum(float(lengths[j]) for j, _ in limbs), 1e-300)
+
+
 class _Mirror:
     """Tries mirror planes on a body whose names do not identify its sides."""
 

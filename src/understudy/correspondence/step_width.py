@@ -21,8 +21,9 @@ from understudy.figure.skeleton import JointKind, Skeleton
 ROUNDING = 0.1
 """The part of the hips' width over which a change of the legs sets in: feet that pass each other keep a smooth path."""
 
-MIN_HIP_SHARE, MIN_HIP_CHANGE = 0.02, 1e-3
-"""Width of the hips, in legs, below which legs have no sides; and the share by which it has to differ."""
+MIN_HIP_SHARE, MAX_HIP_SHARE, MIN_HIP_CHANGE = 0.02, 0.6, 1e-3
+"""Width of the hips, in legs, below which legs have no sides; above which it is no human's, as on a human of the
+proportions of a can; and the share by which it has to differ."""
 
 
 @record
@@ -60,10 +61,10 @@ def leg_swings(source: Legs, target: Legs) -> tuple[Array, Array] | None:
     """(F, 4) world rotations of the target's left and right leg that bring its feet as far apart as its hips ask for.
 
     Feet below the hips stay below the hips, and feet on one line stay on one line. Legs that are spread wider than the
-    hips keep their directions. None if hips are as wide as the source's, or too narrow to tell.
+    hips keep their directions. None if hips are as wide as the source's, too narrow to tell, or too wide for a human.
     """
     widths = source.width, target.width
-    if min(widths) < MIN_HIP_SHARE or np.ptp(widths) < MIN_HIP_CHANGE * max(widths):
+    if min(widths) < MIN_HIP_SHARE or max(widths) > MAX_HIP_SHARE or np.ptp(widths) < MIN_HIP_CHANGE * max(widths):
         return None
     aside = 0.5 * target.length * step_width_change(source.step_width, source.width, target.width)
     legs = target.feet - target.hips

@@ -13,13 +13,14 @@ from itertools import pairwise, zip_longest
 
 import numpy as np
 
-from understudy.base.quaternion import Array, conjugate, cross, from_axis_angle, identity, multiply
+from understudy.base.quaternion import Array, conjugate, cross, from_axis_angle, identity, multiply, rotate, unrotate
 from understudy.base.records import record
 from understudy.correspondence.alignment import Alignment, align
 from understudy.correspondence.by_name import UNKNOWN, convention, plan_by_names
 from understudy.correspondence.by_shape import feet_point_back, plan_by_shape
 from understudy.correspondence.carry import transfer_motion
 from understudy.correspondence.detached import find_pieces
+from understudy.correspondence.neutral_pose import stands_at_rest
 from understudy.correspondence.pairs import Correspondence, CorrespondenceError, Pair, descendants, is_chain
 from understudy.correspondence.parts import (
     PARTS,
@@ -28,6 +29,7 @@ from understudy.correspondence.parts import (
     bends_alike,
     describe,
     limb_name,
+    measure_reach,
     part_name,
     standing_pose,
 )
@@ -227,7 +229,8 @@ def _match_limb(matching: Matching, limb: Limb, other: Limb) -> None:
     # Between different kinds of bodies, the parts on the ground correspond, whatever lies above them.
     chains = _is_chain(source, limb.bones) and _is_chain(target, other.bones)
     alike = chains and bends_alike(source.skeleton, limb.bones, target.skeleton, other.bones)
-    if not (limb.named and other.named) and source.kind == target.kind and alike:
+    # A human's limbs have an upper and a lower bone and an end: a toe moves no ankle of a robot.
+    if not (limb.named and other.named) and source.kind == target.kind != "biped" and alike:
         _match_in_order(matching, limb, other, confidence, evidence)
         return
     for part in ("upper", "lower", "end"):
@@ -342,6 +345,19 @@ BENDS_DEGREES = {"upper": 30.0, "lower": 45.0}
 WIGGLE_DEGREES = 8.0
 """Turn of every bone against its parent about each axis of the world, to see what moves."""
 
+TURN_DEGREES = 25.0
+"""Turn of the head, and of the back, about a slanted axis, so that any hinge can follow in part."""
+
+MIN_LONG_BONE_SHARE = 0.2
+"""Length of a bone, as a share of its whole limb, from which a viewer misses its movement. Collar bones of a
+body that is played by one without them need not move."""
+
+MAX_HEAD_PULL_SHARE = 0.02
+"""Movement of the arms while the head turns, in lengths of an arm."""
+
+MIN_BACK_SHARE = 0.1
+"""Movement of the arms while the back bends, as a share of that of the source's; collars begin near the middle."""
+
 MIN_MOVED_DEGREES = 1.0
 """Turn of a bone against its parent below which it is unmoved."""
 
@@ -394,28 +410,48 @@ def try_map(
     """
     alignment = align(correspondence, source_motion=_thinned(source_motion), target_motion=_thinned(target_motion))
     trial = _Trial(alignment, source, target)
-    failures = trial.check_moved()
+    failures = trial.check()
     if source.kind == target.kind == "biped":
         failures += [*_unlike_proportions(source, "source"), *_unlike_proportions(target, "target")]
         failures += _exchanged_sides((source, source_motion), (target, target_motion))
-        if trial.stands:
-            failures = [*trial.check_standing(), *trial.check_limbs(), *failures]
     return tuple(failures)
+
+
+def try_given(alignment: Alignment, source_motion: Motion, target_motion: Motion | None = None) -> tuple[Failure, ...]:
+    """Find what a viewer would find wrong about a map that a user has made; nothing if it passes.
+
+    The parts of both bodies are found without the map, so that it does not say by itself what it should move.
+
+    Args:
+        alignment: The map with its neutral poses.
+        source_motion: A motion of the source, for how it stands.
+        target_motion: A motion of the target.
+    """
+    source, target = alignment.correspondence.source, alignment.correspondence.target
+    return tuple(_Trial(alignment, split_body(source, source_motion), split_body(target, target_motion)).check())
 
 
 MIN_LOWER_SHARE = {"leg": 0.5, "arm": 0.35}
 """Length of the shorter of the two bones of a limb, as a share of the longer one; public rigs have 0.66 and 0.45."""
 
 
+MAX_LOWER_REACH_SHARE = 0.77
+"""Distance along the bones from a knee or elbow to the end of the limb, as a share of that from where the limb begins;
+with more, it begins one bone too early, at a collar bone or in the pelvis, if neither is found above it."""
+
+
 def _unlike_proportions(plan: BodyPlan, who: str) -> list[Failure]:
     """Failures for limbs whose two bones are too unlike in length to be thigh and shin, or upper arm and forearm."""
     failures = []
+    reach = measure_reach(plan.skeleton)
     for limb in (limb for pair in plan.limbs for limb in pair):
         joints = [limb.parts[part][0] for part in ("upper", "lower", "end") if limb.parts.get(part)]
         if limb.kind not in MIN_LOWER_SHARE or len(joints) < 3:
             continue
         lengths = sorted(chain_length(plan.skeleton, a, b) for a, b in pairwise(joints))
-        if lengths[0] < MIN_LOWER_SHARE[limb.kind] * lengths[1]:
+        whole = reach[joints[1]] + chain_length(plan.skeleton, *joints[:2])
+        begins_early = not limb.parts.get("girdle") and reach[joints[1]] > MAX_LOWER_REACH_SHARE * whole
+        if lengths[0] < MIN_LOWER_SHARE[limb.kind] * lengths[1] or begins_early:
             names = [plan.skeleton.names[joint] for joint in joints]
             failures.append(
                 Failure(
@@ -472,7 +508,7 @@ class _Trial:
         self.frames: dict[str, int] = {name: frame for frame, (name, _) in enumerate(turned)}
         motion = Motion(
             skeleton=skeleton,
-            fps=30.0,
+            fps=1.0,  # Whatever is smoothed in time must not mix one pose with the next.
             root=np.repeat(still.root, len(turned), axis=0),
             rotations=_turn(skeleton, alignment.source, [turns for _, turns in turned]),
         )
@@ -487,6 +523,10 @@ class _Trial:
             for part in BENDS_DEGREES:
                 if part in limb.parts:
                     yield f"{limb.side} {limb.kind} {part}", {limb.parts[part][0]: self._bend(limb, part)}
+        slanted = np.ones(3) / np.sqrt(3.0)
+        for part in ("head", "spine"):
+            if self.source.trunk.get(part):
+                yield part, {self.source.trunk[part][0]: from_axis_angle(slanted, np.radians(TURN_DEGREES))}
         index = self.correspondence.source.index
         paired = [index[bone] for pair in self.correspondence.pairs for bone in pair.source]
         for axis in range(3):
@@ -517,9 +557,22 @@ class _Trial:
         """Whether the source itself stands in its neutral pose, so that the target can be asked to."""
         return self.left is not None and not list(_standing_failures(self.source, self.source_pose))
 
+    def check(self) -> list[Failure]:
+        """All that is wrong; of bodies that are not both upright on two legs only what stays unmoved."""
+        failures = self.check_moved()
+        if self.source.kind == self.target.kind == "biped":
+            failures += [*self.check_whole_limbs(), *self.check_trunk()]
+            if self.stands:
+                failures = [*self.check_standing(), *self.check_limbs(), *failures]
+        return failures
+
     def check_standing(self) -> list[Failure]:
         """Feet lowest, head on top, feet pointing ahead."""
         failures = list(_standing_failures(self.target, self.target_pose))
+        root, skeleton = self.target.root, self.target.skeleton
+        up = rotate(self.target_pose.rotations[0, root], unrotate(skeleton.rest_world[1][root], UP))
+        if stands_at_rest(skeleton) and float(up @ UP) < 0.0:
+            failures.append(Failure(sentence="the target stands on its head", stops=True))
         assert self.left is not None
         forward = cross(self.left, UP)
         feet = [
@@ -556,6 +609,73 @@ class _Trial:
                     )
                 )
         return failures
+
+    def check_whole_limbs(self) -> list[Failure]:
+        """Every limb of the target has the source's parts, and each of its long bones moves."""
+        skeleton, failures = self.target.skeleton, []
+        reach = measure_reach(skeleton)
+        for limb, other in self._limbs():
+            missing = [part for part in ("upper", "lower") if part in limb.parts and part not in other.parts]
+            failures += [
+                Failure(
+                    sentence=f"the target's {limb.side} {limb.kind} has no {part_name(self.target, other, part)}",
+                    bones=frozenset(skeleton.names[j] for j in other.bones),
+                )
+                for part in missing
+            ]
+            row = _whole_limb(self.target, other)
+            for joint, below in pairwise(row):
+                if joint in other.parts.get("girdle", ()):
+                    continue
+                is_long = skeleton.lengths[below] > MIN_LONG_BONE_SHARE * reach[row[0]]
+                if is_long and not any(self._moves(j) for j in _turning_with(skeleton, row, joint)):
+                    name = skeleton.names[joint]
+                    failures.append(Failure(sentence=f"`{name}` stays unmoved", bones=frozenset((name,))))
+        return failures
+
+    def _moves(self, joint: int) -> bool:
+        """Whether a joint of the target ever turns against its parent; a fixed one need not."""
+        if self.target.skeleton.kinds[joint] is JointKind.FIXED:
+            return True
+        local = self.carried.rotations[:, joint]
+        dots = np.abs(local @ local[0])
+        return 2.0 * float(np.degrees(np.arccos(np.clip(dots.min(), 0.0, 1.0)))) >= MIN_MOVED_DEGREES
+
+    def check_trunk(self) -> list[Failure]:
+        """The arms stay where they are while the head turns, and move with a back that bends."""
+        arms = [pair for pair in self._limbs() if pair[0].kind == "arm" and pair[1].bones]
+        if not arms:
+            return []
+        failures = []
+        if "head" in self.frames and self._arm_movement("head", arms, 1) > MAX_HEAD_PULL_SHARE:
+            bones = self.correspondence.pair_of("source", self.source.skeleton.names[self.source.trunk["head"][0]])
+            names = () if bones is None else bones.target
+            sentence = f"{', '.join(f'`{name}`' for name in names) or 'the head'} turns the arms with the head"
+            failures.append(Failure(sentence=sentence, bones=frozenset(names)))
+        if "spine" in self.frames and self._has_back(arms[0][1]):
+            wanted, found = (self._arm_movement("spine", arms, body) for body in (0, 1))
+            if wanted > MAX_HEAD_PULL_SHARE and found < MIN_BACK_SHARE * wanted:
+                failures.append(Failure(sentence="the back does not bend"))
+        return failures
+
+    def _arm_movement(self, frame: str, arms: Sequence[tuple[Limb, Limb]], body: int) -> float:
+        """Movement of an arm's first joint in a frame, in lengths of the arm; of body 0, the source, or 1."""
+        plan, pose = ((self.source, self.source_pose), (self.target, self.target_pose))[body]
+        result = 0.0
+        for pair in arms:
+            row = _whole_limb(plan, pair[body])
+            places = pose.positions[[0, self.frames[frame]]][:, row[0]]
+            length = max(float(measure_reach(plan.skeleton)[row[0]]), 1e-9)
+            result = max(result, float(np.linalg.norm(places[1] - places[0])) / length)
+        return result
+
+    def _has_back(self, arm: Limb) -> bool:
+        """Whether the target has a joint that turns between the bone that carries its legs and its arms."""
+        skeleton = self.target.skeleton
+        legs = [limb for _, limb in self._limbs() if limb.kind == "leg" and limb.bones]
+        chains = [set(skeleton.chain(limb.bones[-1])) for limb in legs]
+        back = [j for j in skeleton.chain(_whole_limb(self.target, arm)[0])[:-1] if not any(j in c for c in chains)]
+        return bool(legs) and any(skeleton.kinds[j] is not JointKind.FIXED for j in back)
 
     def check_moved(self) -> list[Failure]:
         """Every bone in a pair moves."""
@@ -638,6 +758,26 @@ def _foot_direction(plan: BodyPlan, limb: Limb, pose: Pose) -> Array:
     if not points or leg < 1e-9:
         return np.zeros(3)
     return (np.mean(points, axis=0) - pose.positions[0, foot]) * [1.0, 0.0, 1.0] / leg
+
+
+def _turning_with(skeleton: Skeleton, row: Sequence[int], joint: int) -> list[int]:
+    """The joints of a row that are at one place with a joint, as the motors of a shoulder are, and turn its bone."""
+    place = skeleton.rest_world[0]
+    near = 0.1 * float(skeleton.lengths[row[row.index(joint) + 1]])
+    return [j for j in row[: row.index(joint) + 1] if np.linalg.norm(place[j] - place[joint]) <= near]
+
+
+def _whole_limb(plan: BodyPlan, limb: Limb) -> list[int]:
+    """The joints of a limb from where it leaves the body to its farthest end, whatever parts it was split into."""
+    skeleton, reach = plan.skeleton, measure_reach(plan.skeleton)
+    joint = next((limb.parts[part][0] for part in PARTS if limb.parts.get(part)), limb.bones[0])
+    others = [other.bones[-1] for pair in plan.limbs for other in pair if other.bones and other.side != limb.side]
+    others += [joints[-1] for part, joints in plan.trunk.items() if joints and part != "tail"]
+    body = {above for other in others for above in skeleton.chain(other)}
+    row = [j for j in skeleton.chain(joint) if j not in body or j == joint]
+    while skeleton.children[row[-1]]:
+        row.append(max(skeleton.children[row[-1]], key=lambda j: float(reach[j] + skeleton.lengths[j])))
+    return row
 
 
 def _limb_vector(plan: BodyPlan, limb: Limb, part: str, pose: Pose, frame: int) -> Array:

@@ -75,6 +75,28 @@ def chain_length(skeleton: Skeleton, top: int, bottom: int) -> float:
     return float(sum(skeleton.lengths[j] for j in path[path.index(top) + 1 :]))
 
 
+MIN_TWIST_COSINE = 0.9
+"""Cosine between the axis of a hinge and its bone above which the hinge only twists the bone."""
+
+
+def bone_start(skeleton: Skeleton, upper: int, lower: int) -> int:
+    """The joint at which the bone from one joint to another below it begins.
+
+    Robots set the hinges of a hip or shoulder apart. The bone begins at the last of them that does not only twist it.
+    """
+    row = skeleton.chain(lower)[:-1]
+    row = row[row.index(upper) :] if upper in row else [upper]
+    if any(skeleton.kinds[joint] is not JointKind.HINGE for joint in row):
+        return upper
+    places, rotations = skeleton.rest_world
+    for joint in reversed(row):
+        bone = places[lower] - places[joint]
+        axis = rotate(rotations[joint], skeleton.axes[joint, 0])
+        if abs(float(axis @ bone)) < MIN_TWIST_COSINE * float(np.linalg.norm(bone)):
+            return joint
+    return upper
+
+
 @lru_cache(maxsize=64)
 def leg_length(skeleton: Skeleton) -> float:
     """Metres from hip to ankle along the bones, the mean of the legs; thresholds are in units of this length.

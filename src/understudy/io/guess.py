@@ -8,16 +8,19 @@ swimming, a rest pose that stands is believed.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from understudy.base.quaternion import Array, angle_between
+from understudy.base.quaternion import Array, angle_between, multiply, rotate
 from understudy.base.records import distinct, median, record
 from understudy.figure.kinematics import Pose, forward
+from understudy.figure.main_bones import main_bones
 from understudy.figure.motion import Motion, rest_motion
+from understudy.figure.roles import roles, side
 from understudy.figure.skeleton import Skeleton
-from understudy.io.clip import UNITS, UP_AXES, name_unit
+from understudy.io.clip import UNITS, UP_AXES, name_unit, world_from_file
 
 NUM_SAMPLED_FRAMES = 64
 """How many frames of a motion are examined."""
@@ -45,6 +48,9 @@ _UNIT_PENALTIES = {"m": 0.0, "cm": 0.0, "mm": 0.2, "inch": 0.1, "dm": 0.25, "foo
 
 _UP_PRIORS = np.array([-0.2, 0.2, 0.0, -0.5, -0.3, -0.4])
 """Initial scores of the up axes: nearly all files have Y up, many have Z, hardly any X; few axes point down."""
+
+MIN_SITTING_COSINE = 0.85
+"""Median cosine between the trunk and the axis of a standing rest pose from which who moves his legs elsewhere sits."""
 
 MAX_FLOOR_SWAY = 0.03
 """Standard deviation of the lowest point, in body sizes, below which it shows a floor."""
@@ -106,10 +112,15 @@ def guess(
     with np.errstate(all="ignore"):
         positions, ends = _sample_positions(skeleton, motion)
         body = _Body.of(skeleton)
+        is_nameless = not body.feet and skeleton.num_joints >= MIN_BODY_JOINTS
         if up is None:
+            if is_nameless and (motion is None or motion.num_frames < MIN_FLOOR_FRAMES):
+                body = _body_by_shape(body, motion, _axis(-_hanging(skeleton, motion)))
             axis, reason = _guess_up(body, positions, ends, motion)
             result = replace(result, up=axis, up_reason=reason)
         if unit is None:
+            if is_nameless:
+                body = _body_by_shape(body, motion, result.up)
             metres, reason = _guess_unit(body, np.concatenate([positions, ends], axis=1))
             result = replace(result, unit=metres, unit_reason=reason)
     return result
@@ -131,17 +142,17 @@ class _Body:
     @staticmethod
     def of(skeleton: Skeleton) -> _Body:
         words = [_words(name) for name in skeleton.names]
-        tops = _chain_tops(skeleton)
-        feet: dict[int, int] = {}
-        for joint in range(skeleton.num_joints):
-            # If a leg has an ankle, a foot and a toe, the first of them ends the leg: toes point forward.
-            if words[joint] & _FOOT_WORDS and tops[joint] != joint:
-                feet.setdefault(tops[joint], joint)
-        path = _path_lengths(skeleton)
         heads = [joint for joint in range(skeleton.num_joints) if words[joint] & _HEAD_WORDS]
+        is_foot = [bool(word & _FOOT_WORDS) for word in words]
+        if not any(is_foot):
+            # Names in other languages, and of programs that call a foot otherwise.
+            named = roles(skeleton)
+            is_foot = [joint in (named.get("left_foot"), named.get("right_foot")) for joint in range(len(words))]
+            heads = heads or [named["head"]] if "head" in named else heads
+        path = _path_lengths(skeleton)
         return _Body(
             skeleton=skeleton,
-            feet=tuple(feet.items()),
+            feet=_legs(skeleton, is_foot, heads),
             head=heads[0] if heads else None,
             path=path,
             reach=_reach(skeleton, path),
@@ -164,18 +175,63 @@ class _Body:
         return max(heights)
 
 
+def _hanging(skeleton: Skeleton, motion: Motion | None) -> Array:
+    """(3,) where the limbs of a body hang to in its rest pose, or in the first frame of a motion."""
+    from understudy.correspondence.parts import StandingPose, hanging_direction
+
+    main = main_bones(skeleton)
+    places = (
+        main.skeleton.rest_world[0] if motion is None else _pose(main.of_motion(motion), np.zeros(1, int)).positions[0]
+    )
+    return hanging_direction(main.skeleton, StandingPose(positions=places, tips=places))
+
+
+def _body_by_shape(body: _Body, motion: Motion | None, up: str) -> _Body:
+    """A body with the legs and the head that its shape shows if it is a human's, given which way is up."""
+    # Files whose joints have names do not load these modules.
+    from understudy.correspondence.by_shape import plan_by_shape, roles_of_plan
+    from understudy.correspondence.parts import standing_pose
+
+    turn = world_from_file(up)
+    skeleton, rest, offsets = body.skeleton, body.skeleton.rest.copy(), body.skeleton.offsets.copy()
+    rest[0], offsets[0] = multiply(turn, rest[0]), rotate(turn, offsets[0])
+    upright = replace(skeleton, rest=rest, offsets=offsets)
+    if motion is not None:
+        rotations = motion.rotations.copy()
+        rotations[:, 0] = multiply(turn, rotations[:, 0])
+        motion = replace(motion, skeleton=upright, root=rotate(turn, motion.root), rotations=rotations)
+    main = main_bones(upright)
+    plan = plan_by_shape(
+        main.skeleton, standing_pose(main.skeleton, None if motion is None else main.of_motion(motion))
+    )
+    joints = {role: main.members[joint][0] for role, joint in roles_of_plan(plan).items()}
+    if plan.kind != "biped" or not {"head", "left_foot", "right_foot"} <= joints.keys():
+        return body
+    legs = tuple((joints[f"{side}_upper_leg"], joints[f"{side}_foot"]) for side in ("left", "right"))
+    return replace(body, feet=legs, head=joints["head"])
+
+
 def _words(name: str) -> set[str]:
     """The words of a joint's name in lower case, without the namespace before a colon."""
     return {word.casefold() for word in _WORD.findall(name.rsplit(":", 1)[-1])}
 
 
-def _chain_tops(skeleton: Skeleton) -> list[int]:
-    """The first joint of each joint's chain. A chain starts below a joint where the tree branches."""
-    tops = list(range(skeleton.num_joints))
-    for joint, parent in enumerate(skeleton.parents[1:].tolist(), start=1):
-        if parent > 0 and len(skeleton.children[parent]) == 1:
-            tops[joint] = tops[parent]
-    return tops
+def _legs(skeleton: Skeleton, is_foot: Sequence[bool], heads: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """The first joint and the foot joint of each leg: a leg begins where neither head nor another foot hangs.
+
+    Twist bones, helpers and fingers of a leg do not matter.
+    """
+    # If a leg has an ankle, a foot and a toe, the first of them ends the leg: toes point forward.
+    feet = [j for j in np.flatnonzero(is_foot).tolist() if not any(is_foot[i] for i in skeleton.chain(j)[:-1])]
+    sides = {foot: side(skeleton.names[foot]) or foot for foot in feet}
+    legs: dict[int, int] = {}
+    for foot in feet:
+        others = {joint for joint in feet if sides[joint] != sides[foot]} | set(heads)
+        away = {joint for other in others for joint in skeleton.chain(other)}
+        top = next((joint for joint in skeleton.chain(foot)[1:] if joint not in away), foot)
+        if top != foot:
+            legs.setdefault(top, foot)
+    return tuple(legs.items())
 
 
 def _path_lengths(skeleton: Skeleton) -> Array:
@@ -212,15 +268,18 @@ def _guess_up(body: _Body, positions: Array, ends: Array, motion: Motion | None)
     count = len(positions)
     source = "the rest pose" if motion is None else f"{count} frames" if count > 1 else "the one frame"
     size = max(float(np.ptp(positions[0], axis=0).max()), 1e-300)
-    rise, reasons = np.zeros(3), list[str]()
+    rise, support, reasons = np.zeros(3), np.zeros(3), list[str]()
     if body.feet:
         rise, reasons = _rise(body, positions)
         standing = _rest_rise(body) if motion is not None else None
         if motion is not None and standing is not None and _axis(standing) != _axis(rise):
-            evidence = _floor_evidence(body, positions, motion, (rise, standing), size)
+            sits = _trunk_stands(body, positions, standing)
+            evidence = 0.0 if sits else _floor_evidence(body, positions, motion, (rise, standing), size)
             rise = evidence * rise + 1.5 * (1.0 - evidence) * standing
             reasons.append(f"the rest pose stands along {_axis(standing)}")
-            if evidence < 1.0:
+            if sits:
+                reasons.append("the trunk stays upright along it, as of who sits")
+            elif evidence < 1.0:
                 reasons.append("the motion shows no floor")
     else:
         enough = ends.shape[1] >= MIN_STANDING_ENDS and body.skeleton.num_joints >= MIN_BODY_JOINTS
@@ -230,18 +289,22 @@ def _guess_up(body: _Body, positions: Array, ends: Array, motion: Motion | None)
             reasons.append(f"no joint is named as a foot, but ends stand on one level along {_axis(standing)}")
         else:
             reasons.append("no joint is named as a foot, and most files have Y up")
+        if motion is not None and enough and motion.num_frames >= MIN_FLOOR_FRAMES:
+            stood = _standing_evidence(motion, size)
+            rise, support = rise + stood[:3] - stood[3:], stood[:3] + stood[3:]
+            reasons.append(f"it stands or steps along {UP_AXES[int(np.argmax(stood))]}")
     travel = np.ptp(positions[:, 0], axis=0) / size
     far = np.clip(travel - MAX_RISE_SIZES, 0.0, 2.0) * (body.skeleton.num_joints >= MIN_BODY_JOINTS)
     if far.any():
         reasons.append(f"it travels along {UP_AXES[int(np.argmax(far))]}")
-    scores = np.concatenate([rise - far, -rise - far])
+    scores = np.concatenate([support + rise - far, support - rise - far])
     if count >= MIN_FLOOR_FRAMES and body.skeleton.num_joints >= MIN_BODY_JOINTS:
         sway = np.concatenate([positions.min(axis=1).std(axis=0), positions.max(axis=1).std(axis=0)]) / size
         scores += 0.3 * (1.0 - np.minimum(10.0 * sway, 1.0))
         reasons.append(f"the lowest point is steadiest along {UP_AXES[int(np.argmin(sway))]}")
     scores = np.nan_to_num(scores, posinf=0.0, neginf=0.0) + _UP_PRIORS
     best, second = np.argsort(-scores, kind="stable")[:2]
-    is_sure = not body.feet or scores[best] - scores[second] > MAX_UNSURE_MARGIN
+    is_sure = not (body.feet or support.any()) or scores[best] - scores[second] > MAX_UNSURE_MARGIN
     unsure = "" if is_sure else f"; it may also be {UP_AXES[second]}"
     return UP_AXES[best], f"{UP_AXES[best]} is up: {', '.join(reasons)} (from {source}){unsure}"
 
@@ -276,6 +339,14 @@ def _rest_rise(body: _Body) -> Array | None:
     return along if float((directions @ along).min()) > MIN_UPRIGHT_COSINE else None
 
 
+def _trunk_stands(body: _Body, positions: Array, direction: Array) -> bool:
+    """Whether the trunk stays along a direction (3,) all through poses (S, J, 3); legs may point anywhere."""
+    tops = [top for top, _ in body.feet]
+    trunk = positions[:, body.head] - positions[:, tops].mean(axis=1)
+    cosines = (trunk @ direction) / np.maximum(np.linalg.norm(trunk, axis=-1), 1e-300)
+    return float(np.median(cosines)) > MIN_SITTING_COSINE
+
+
 def _floor_evidence(body: _Body, positions: Array, motion: Motion, rises: tuple[Array, Array], size: float) -> float:
     """How clearly a motion shows a floor below the first of two directions, and not below the second, 0 to 1: by a
     steady lowest point or a foot that stands. The feet of who lies are slow, too.
@@ -300,6 +371,22 @@ def _floor_evidence(body: _Body, positions: Array, motion: Motion, rises: tuple[
     here, there = (_pose(motion, frames + step).positions[:, feet] for step in (0, 1))
     speeds = np.linalg.norm(there - here, axis=-1).min(axis=1) * motion.fps
     return min(float(np.mean(speeds < MAX_STANDING_SPEED * size)) / MIN_GROUNDED_SHARE, 1.0)
+
+
+def _standing_evidence(motion: Motion, size: float) -> Array:
+    """(6,) for each up axis, how clearly a body of any kind stands: tall, and on a point that does not move."""
+    frames = distinct(np.linspace(0, motion.num_frames - 2, NUM_SAMPLED_FRAMES).astype(int))
+    poses = (_pose(motion, frames), _pose(motion, frames + 1))
+    here, there = (np.concatenate([pose.positions, pose.ends()], axis=1) for pose in poses)
+    speeds = np.linalg.norm(there - here, axis=-1) * motion.fps
+    tall = np.ptp(here, axis=1).mean(axis=0) / size
+    lowest = [np.argmin(sign * here, axis=1) for sign in (1.0, -1.0)]
+    slow = np.array([speeds[np.arange(len(frames))[:, None], joints] for joints in lowest])
+    still = np.mean(slow < MAX_STANDING_SPEED * size, axis=1)
+    # Feet move less than the head, even of who stands still.
+    mean = slow.mean(axis=1)
+    calmer = mean[::-1] / np.maximum(mean.sum(axis=0), 1e-300)
+    return np.concatenate(still + calmer + tall)
 
 
 def _standing_score(positions: Array, ends: Array, size: float) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 from understudy.base.quaternion import Array
 from understudy.base.records import record
 from understudy.figure.kinematics import paths_of
+from understudy.figure.measures import bone_start
 from understudy.figure.motion import Motion
 from understudy.figure.roles import roles
 from understudy.metrics.base import Figure, Grade, Measurement, Metric
@@ -76,13 +77,18 @@ def limb_angles(result: Motion, source: Motion, *, crossed: bool) -> tuple[list[
             pairs = [(f"{side}_{end}", f"{other if crossed else side}_{end}") for end in ends]
             if all(own in of_result and partner in of_source for own, partner in pairs):
                 names.append(f"{side} {name}")
-                result_joints += [of_result[own] for own, _ in pairs]
-                source_joints += [of_source[partner] for _, partner in pairs]
+                result_joints += _ends(result, [of_result[own] for own, _ in pairs])
+                source_joints += _ends(source, [of_source[partner] for _, partner in pairs])
     count = min(result.num_frames, source.num_frames)
     frames = np.arange(0, count, max(round(result.fps / RATE_HZ), 1))
     if not names or not len(frames):
         return [], np.empty((0, 0))
     return names, angles_between(_directions(result[frames], result_joints), _directions(source[frames], source_joints))
+
+
+def _ends(motion: Motion, joints: list[int]) -> list[int]:
+    """The joints at the ends of a bone; the motors of a robot's hip that lie apart from its thigh do not begin it."""
+    return [bone_start(motion.skeleton, *joints), joints[1]]
 
 
 def _directions(motion: Motion, joints: list[int]) -> Array:

@@ -615,7 +615,7 @@ def assign(
         raise CorrespondenceError(f"{spec.source} onto {spec.target}: {error.message}", hint=error.hint) from None
     if data.clip.skeleton.names == data.target.names:
         assignment = replace(assignment, meshes=tuple(data.clip.meshes))
-    return assignment, _match_notes(assignment, data)
+    return assignment, [*_match_notes(assignment, data), *([] if resolved is None else _map_notes(assignment, data))]
 
 
 def _resolve(data: ActorData, correspondence: CorrespondenceLike | None, folder: Path) -> Correspondence | None:
@@ -629,6 +629,25 @@ def _resolve(data: ActorData, correspondence: CorrespondenceLike | None, folder:
     elif isinstance(correspondence, Mapping):
         correspondence = from_names(data.motion.skeleton, data.target, correspondence)
     return None if pairs_only_namesakes(correspondence) else correspondence
+
+
+def _map_notes(assignment: Assignment, data: ActorData) -> list[str]:
+    """What is wrong about the map that a user gives, tried on both bodies; nothing for one that exchanges the sides."""
+    if assignment.alignment is None or is_driven(assignment):
+        return []
+    from understudy.correspondence.suggest import try_given
+    from understudy.metrics.comparison import crosses_sides
+
+    if crosses_sides(assignment.alignment.correspondence):
+        return []
+    failures = try_given(assignment.alignment, data.motion, data.target_motion)
+    if not failures:
+        return []
+    sentences = list(dict.fromkeys(failure.sentence for failure in failures))
+    more = f", and {len(sentences) - 3} more" if len(sentences) > 3 else ""
+    body = data.spec.target or data.spec.source
+    words = f"{body}: tried on both bodies, the given map looks wrong: {'; '.join(sentences[:3])}{more}"
+    return [f"{words} (`understudy map` shows the map that the bodies suggest)"]
 
 
 def _match_notes(assignment: Assignment, data: ActorData) -> list[str]:

@@ -448,7 +448,7 @@ def floor_constraints(context: ContactContext, contacts: Sequence[Contact]) -> l
         soles = context.landing.soles
         constraints += [_above(context, point, np.array(depth - FLOOR_DEPTH_METRES)) for point, depth in soles]
     if footplants:
-        constraints += _low_points(context, footplants, _floor_plant(context, footplants))
+        constraints += _low_points(context, footplants, rises)
     return constraints
 
 
@@ -644,12 +644,13 @@ class _FloorPoint:
     """Metres, zero or below, that it lies below that joint at rest."""
 
 
-def _low_points(context: ContactContext, footplants: Sequence[Contact], lowest: Contact) -> list[Constraint]:
-    """The floor constraints of the points without footplants that come near the floor; `lowest` is the footplant that
-    is lowest on the target."""
+def _low_points(context: ContactContext, footplants: Sequence[Contact], rises: dict[int, float]) -> list[Constraint]:
+    """The floor constraints of the points without footplants that come near the floor, from the rise of each footplant
+    by its index."""
     candidates = _candidates(context, footplants)
     if not candidates:
         return []
+    lowest = _floor_plant(context, footplants)
     motion, leg = context.source, leg_length(context.target)
     start = context.start or start_motion(motion, context.target, context.floor)
     frames = np.arange(0, motion.num_frames, max(round(motion.fps / SEARCH_FPS), 1))
@@ -660,11 +661,35 @@ def _low_points(context: ContactContext, footplants: Sequence[Contact], lowest: 
     low = [(point, column) for point, column in zip(candidates, near.T, strict=True) if column.any()]
     sources = {source.name: source for point, _ in low for source in point.sources}
     scaled = dict(zip(sources, _scaled_heights(context, list(sources.values()), lowest).T, strict=True))
+    drops = _plant_drops(context, footplants, rises)
     constraints: list[Constraint] = []
     for point, column in low:
         height = _floor_heights(context, point, [scaled[source.name] for source in point.sources], lowest)
+        for carrier, during, drop in drops:
+            if point.target.joint == carrier and not point.target.offset.any():
+                height[during] -= drop
         constraints.append(_above(context, point.target, height, _pauses(column, motion.times[frames])))
     return constraints
+
+
+def _plant_drops(
+    context: ContactContext, footplants: Sequence[Contact], rises: dict[int, float]
+) -> list[tuple[str, np.ndarray, Array]]:
+    """By footplant: the joint of the target that moves its point, its frames (n,), and by how much (n,) metres it holds
+    the point lower than the source has it at the frame.
+
+    The joint goes down with the point: an ankle that may sink no deeper than the source's would lift the heel.
+    """
+    drops = []
+    for index, contact in enumerate(footplants):
+        frames = contact.frames(context.source.fps, context.source.num_frames)
+        if len(frames):
+            point = context.point(contact.point)
+            joint = context.target.index[point.joint]
+            carrier = joint if point.offset.any() else max(int(context.target.parents[joint]), 0)
+            drop = _scaled_heights(context, [contact.point], contact)[frames, 0] - rises[index]
+            drops.append((context.target.names[carrier], frames, np.maximum(drop, 0.0)))
+    return drops
 
 
 def _lowest_fingers(skeleton: Skeleton, points: Sequence[Point], heights: Array, near: np.ndarray) -> np.ndarray:

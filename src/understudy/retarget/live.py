@@ -255,6 +255,8 @@ class LiveSession:
     windowed: dict[int, Constraint | None] = field(default_factory=dict)
     """Constraints of the finished solve in the time of the last window, by identity; None for one that does not hold
     there."""
+    window: Problem | None = None
+    """The problem of the last window; the next one may differ from it in some values only."""
     limits: dict[Hashable, tuple[Constraint, ...]] = field(default_factory=dict)
     """The limits of joints, by which joints move."""
     last: tuple[Plan, int, Problem] | None = None
@@ -273,7 +275,7 @@ class LiveSession:
     def _thin(self, step: int) -> None:
         """Solve windows at every n-th frame from now on."""
         self.step = step
-        self.span, self.windowed, self.limits, self.last = (0, 0), {}, {}, None
+        self.span, self.windowed, self.window, self.limits, self.last = (0, 0), {}, None, {}, None
 
     def update(
         self,
@@ -385,12 +387,7 @@ class LiveSession:
         }
         problem, solver = whole, self.baseline.solver
         if span != (0, len(whole.times)):
-            problem = Problem(
-                actors=tuple(replace(actor, motion=actor.motion[slice(*span)]) for actor in whole.actors),
-                constraints=tuple(constraint for constraint in inside if constraint is not None),
-                whole=whole,
-                first=span[0],
-            )
+            problem = self._window_problem(whole, tuple(each for each in inside if each is not None), span)
             begin = float(whole.times[span[0]])
             solver = replace(solver, hold=solver.hold - begin, until=solver.until - begin)
         pulling = (number for number, each in enumerate(problem.constraints) if type(each).pull is not Constraint.pull)
@@ -399,6 +396,18 @@ class LiveSession:
             problem = shift_starts(problem, fixing, fade_seconds=MIN_SHIFT_FADE_SECONDS)
         bodies, _ = replace(solver, iterations=min(solver.iterations, MAX_LIVE_STEPS)).move(problem, watch)
         return problem.restored(bodies)
+
+    def _window_problem(self, whole: Problem, constraints: tuple[Constraint, ...], span: tuple[int, int]) -> Problem:
+        """The problem of a window; it shares bodies and points with the last one where these are the same."""
+        problem, last = None, self.window
+        same_span = last is not None and (last.first, last.first + len(last.times)) == span
+        if last is not None and same_span and last.whole is not None and last.whole.bodies is whole.bodies:
+            problem = last.with_values_of(constraints)
+        if problem is None:
+            actors = tuple(replace(actor, motion=actor.motion[slice(*span)]) for actor in whole.actors)
+            problem = Problem(actors=actors, constraints=constraints, whole=whole, first=span[0])
+        self.window = problem
+        return problem
 
     def _in_window(self, constraint: Constraint, span: tuple[int, int]) -> Constraint | None:
         """A constraint in the time of a window; None if it does not hold there.

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from understudy.base.quaternion import Array
-from understudy.base.records import record
+from understudy.base.records import cached, record
 from understudy.constraints.base import Constraint
 from understudy.figure.motion import Motion
 from understudy.figure.robot import RobotLayout
@@ -252,7 +251,7 @@ class Violation:
     place: Array | None
     """(3,) metres, world: mean place of its first point."""
 
-    @property
+    @cached
     def outcome(self) -> Outcome:
         """The worst and mean violation."""
         if len(self.off) == 0:
@@ -262,7 +261,7 @@ class Violation:
             constraint=self.constraint,
             worst=float(self.off[worst]),
             time=float(self.times[worst]),
-            mean=float(self.off.mean()),
+            mean=float(np.add.reduce(self.off) / len(self.off)),
         )
 
 
@@ -271,8 +270,7 @@ def bodies_of_motions(problem: Problem, motions: Sequence[Motion]) -> tuple[Body
     bodies = []
     for body, motion in zip(problem.bodies, motions, strict=True):
         joints = [motion.skeleton.index[name] for name in body.skeleton.names]
-        moved = replace(body.motion, root=motion.root, rotations=motion.rotations[:, joints])
-        bodies.append(replace(body, motion=moved))
+        bodies.append(body.with_motion(body.motion.derived(root=motion.root, rotations=motion.rotations[:, joints])))
     return tuple(bodies)
 
 
@@ -297,7 +295,8 @@ def measure_violations(problem: Problem, motions: Sequence[Motion], *, quickly: 
     ):
         times, place = sample.times[frames_held], None
         if inputs.points.shape[1] and len(frames_held):
-            place = inputs.points[:, 0].mean(axis=0)
+            # `mean` takes three times as long for so few.
+            place = np.add.reduce(inputs.points[:, 0]) / len(frames_held)
         off = off.max(axis=1) if off.shape[1] else np.zeros(len(frames_held))
         violations.append(Violation(constraint=target.constraint, times=times, off=off, place=place))
     return tuple(violations)

@@ -17,6 +17,7 @@ from dataclasses import replace
 import numpy as np
 
 from understudy.base.quaternion import Array, conjugate, cross, exp, multiply
+from understudy.base.records import gaussian_smoothed
 from understudy.figure.kinematics import Pose, paths_of, pose_of
 from understudy.figure.limbs import first_of_limb
 from understudy.figure.motion import Motion
@@ -33,11 +34,16 @@ WINDOW_SECONDS, FULL_EXCESS = 0.1, 0.1
 """The window in which the accelerations of two heads are compared, and the relative excess from which on the fast part
 of one is replaced in full by that of the other."""
 
+SHARE_SMOOTHING_SECONDS = 0.05
+"""Standard deviation of the low-pass filter of the share that is replaced. Without it, a head jumped where the share
+fell within a few frames."""
+
 MIN_EXCESS_LEGS = 1e-5
 """Leg lengths: a smaller difference of the fast parts is left as it is."""
 
-STIFFNESS_ALONG_SPINE = 0.1
-"""The relative cost that keeps the spine from turning far for a difference along itself."""
+STIFFNESS_ALONG_SPINE = 0.003
+"""The relative cost that keeps the spine from turning far for a difference along itself. With 0.1, the head of one
+who jumps kept nearly all of such a difference, and popped by up to 7 mm in one frame."""
 
 SHARED_SECONDS = 0.03
 """The root may share changes of a planted point over a shorter time than this."""
@@ -114,7 +120,7 @@ def _shares_of_excess(own: Array, path: Array, fps: float) -> Array:
         squares[1:-1] = np.sum(np.diff(positions, 2, axis=0) ** 2, axis=-1)
         rms.append(np.sqrt(np.maximum(window_sums(squares, fps, WINDOW_SECONDS), 0.0)))
     shares: Array = np.clip((rms[0] / np.maximum(rms[1], 1e-9) - 1.0) / FULL_EXCESS, 0.0, 1.0)
-    return shares
+    return gaussian_smoothed(shares, SHARE_SMOOTHING_SECONDS * fps)
 
 
 def free_spine(skeleton: Skeleton) -> list[int]:

@@ -301,9 +301,15 @@ class RetargetResult(SolveResult):
 
     def _text(self) -> str:
         if self.solution is not None:
-            return f"{self.data['conclusion']}; {self.solution.result}"
+            return f"{self.data['conclusion']}; {self._met(self.solution)}"
         missed = sum(not violation.outcome.met for violation in self.held)
         return f"{missed} of {len(self.held)} constraints are not met yet" if missed else "on the way"
+
+    def _met(self, solution: Solution) -> str:
+        """What the shown motion meets, in a sentence: a robot's is made possible for its motors after the solve."""
+        shown = {id(violation.constraint): violation.outcome for violation in self.held}
+        outcomes = tuple(shown.get(id(outcome.constraint), outcome) for outcome in solution.outcomes)
+        return replace(solution, outcomes=outcomes).result
 
     def _keys(self) -> list[float]:
         recipe, duration = self.prepared.recipe, self.motions_made[0].duration

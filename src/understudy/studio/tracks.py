@@ -181,11 +181,12 @@ def error_bins(violations: Sequence[Violation], duration: float) -> list[float |
     """The largest violation in each of even time bins, in tolerances; None where no constraint holds."""
     num_bins = max(min(MAX_ERROR_BINS, int(np.ceil(duration * MAX_QUICK_FPS))), 1)
     bins_max = np.full(num_bins, -1.0)
-    for violation in violations:
-        if len(violation.times):
-            bin_of_frame = np.minimum((violation.times / max(duration, 1e-9) * num_bins).astype(int), num_bins - 1)
-            np.maximum.at(bins_max, bin_of_frame, violation.off / violation.constraint.tolerance)
-    return [None if value < 0.0 else round(value, 3) for value in bins_max.tolist()]
+    if violations:
+        times = np.concatenate([violation.times for violation in violations])
+        bin_of_frame = np.minimum((times / max(duration, 1e-9) * num_bins).astype(int), num_bins - 1)
+        off = np.concatenate([violation.off / violation.constraint.tolerance for violation in violations])
+        np.maximum.at(bins_max, bin_of_frame, off)
+    return [None if value < 0.0 else value for value in np.round(bins_max, 3).tolist()]
 
 
 def plain_tracks(violations: Sequence[Violation], duration: float, *, shift: float = 0.0) -> list[dict[str, Any]]:

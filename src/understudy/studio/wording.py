@@ -15,15 +15,16 @@ REMEDIES = {
     "foot skate": "hold those feet: paint the contact that is missing on the timeline, or choose plants: free or fixed "
     "(Solving)",
     "smoothness": "more frames between keys smooth it (Solving, spacing: 8f), or short contacts pull at it",
-    "floor": "closer keys keep feet nearer to the floor (Solving, spacing: 2f); switch it off there if none is meant",
+    "floor": "fewer frames between keys keep feet nearer to the floor (Solving, spacing: 2f); if the motion has no "
+    "floor, switch the option floor off (Solving)",
     "balance": "contacts that pull the body aside may be wrong: delete them on the timeline",
     "contacts kept": "the result steps where or when the source does not: plants: fixed (Solving) keeps the source's "
     "places, plants: free lets a body of another size step where it can",
     "goal reached": "what is missed is out of reach or against others: plants: free (Solving) lets the target step "
     "where it can; shorten or delete a constraint on the timeline",
     "joint limits": "what must be reached is too far, or the limits are narrow: the option limits (Solving) lifts them",
-    "limb direction": "touch and clearance (Solving) tell whether hands that stay near the body, or limbs that stay "
-    "out of it, turn them; otherwise look at which bones correspond (Bones)",
+    "limb direction": "the options touch and clearance (Solving) turn limbs, so that hands stay near the body and "
+    "limbs out of it; otherwise look at which bones correspond (Bones)",
     "physics": "the option balance (Solving) keeps the centre of pressure over the feet; torques and speeds over their "
     "limits come from movements too fast for the robot",
     "similarity": "look at which bones correspond, and pair the right ones (Bones)",

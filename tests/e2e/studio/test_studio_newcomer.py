@@ -49,10 +49,15 @@ DROP = """(files) => {
 }"""
 
 
-def drop(desk: Any, *paths: Path) -> None:
-    """Drop files on the page; for each the page says what it would be, and that is agreed to."""
+def let_go(desk: Any, *paths: Path) -> None:
+    """Drop files on the page."""
     files = [{"name": path.name, "content": b64encode(path.read_bytes()).decode()} for path in paths]
     desk.page.evaluate(DROP, files)
+
+
+def drop(desk: Any, *paths: Path) -> None:
+    """Drop files on the page; for each the page says what it would be, and that is agreed to."""
+    let_go(desk, *paths)
     for path, role in zip(paths, ("source", "target"), strict=True):
         button = desk.at("open-as").locator(f"[data-testid=open-as-{role}]")
         desk.at("open-as").get_by_text(path.name).wait_for()
@@ -60,6 +65,19 @@ def drop(desk: Any, *paths: Path) -> None:
         button.click()
         desk.until(f"JSON.stringify(state.value.document.recipe.actor).includes('{path.name}')")
         desk.settle()
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (800, 600)])
+def test_no_words_of_the_question_what_a_file_is_are_cut_off(
+    desk: Any, tmp_path: Path, width: int, height: int
+) -> None:
+    desk.page.set_viewport_size({"width": width, "height": height})
+    motion = tmp_path / "a_walk_with_a_name_as_long_as_of_studios_that_number_their_takes_0001_final.bvh"
+    write(samples.motion("walk", fps=30.0, seconds=1.0).motion, motion)
+    let_go(desk, motion)
+    desk.at("open-as").wait_for()
+    desk.picture(f"{width}_open_as")
+    assert desk.page.evaluate((Path(__file__).parent / "looks.js").read_text())["cut off"] == []
 
 
 def plants(desk: Any, point: str) -> list[tuple[int, dict[str, Any]]]:

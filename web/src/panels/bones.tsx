@@ -85,7 +85,7 @@ function Neutral() {
       <button type="button" data-testid="pose-neutral" aria-pressed={shown} onClick={() => showNeutral(!shown)}>
         Neutral poses
       </button>
-      <span class="soft">both as they count as the same, to be posed on the stage</span>
+      <span class="soft">show both bodies in the poses that count as the same; turn their bones there</span>
     </div>
   );
 }
@@ -133,7 +133,7 @@ function PairButton(props: { chosen: Chosen; onPair: () => void }) {
 }
 
 function chosenText(chosen: Chosen): string {
-  if (!chosen.source.length && !chosen.target.length) return "Choose a bone on each side; Ctrl or Space adds more.";
+  if (!chosen.source.length && !chosen.target.length) return "Choose a bone on each side; Ctrl for more";
   return `${chosen.source.join(", ") || "…"} → ${chosen.target.join(", ") || "…"}`;
 }
 

@@ -77,10 +77,10 @@ export function Stage() {
 function Empty() {
   return (
     <div class="nothing">
-      <p>Nothing on the stage yet.</p>
+      <p>Nothing on the stage yet. Drop a motion and a character here, or</p>
       <p>
         <button class="primary" onClick={() => look({ panel: "files" })}>
-          Open a file or a sample
+          open a file or a sample
         </button>
       </p>
     </div>

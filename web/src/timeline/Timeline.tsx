@@ -6,6 +6,7 @@ import "./timeline.css";
 import { deeds } from "../keys";
 import { short } from "../names";
 import { goTo } from "../playback";
+import { shared } from "../sharing";
 import { clock, duration, look, selection, state, view } from "../store";
 import { chosenPaths } from "../view";
 import { HEADING, inSight, laidOut, slid, spanWithin, timeAt, zoomed, type Heading, type Line as LineItem, type Span } from "./geometry";
@@ -21,7 +22,8 @@ import { toggleGraph, Transport } from "./Transport";
 /** The seconds that are shown. */
 export const span = computed<Span>(() => spanWithin(view.value.span, state.value?.duration || 1));
 
-const laid = computed(() => laidOut(rows.value, view.value.folded, view.value.rows));
+let laidBefore: ReturnType<typeof laidOut> | null = null;
+const laid = computed(() => (laidBefore = shared(laidBefore, laidOut(rows.value, view.value.folded, view.value.rows))));
 const scrolled = signal({ top: 0, height: 200 });
 
 export function Timeline() {

@@ -3,14 +3,17 @@
 import { computed, signal } from "@preact/signals";
 import { snapped } from "../playback";
 import type { Change, Path } from "../protocol";
+import { shared } from "../sharing";
 import { clock, drag, dragged, edit, look, releaseDrag, result, select, selection, state, view } from "../store";
 import { chosenPaths } from "../view";
 import { cut as cutting, join as joining, painted, removal, type Grid } from "./editing";
 import { rowsOf, type Entry, type Row } from "./rows";
 
-export const rows = computed<Row[]>(() =>
-  state.value ? rowsOf(state.value, result.value, dragged.value, view.value.points) : [],
-);
+let before: Row[] = [];
+export const rows = computed<Row[]>(() => {
+  const fresh = state.value ? rowsOf(state.value, result.value, dragged.value, view.value.points) : [];
+  return (before = shared(before, fresh));
+});
 
 export function grid(): Grid {
   return { fps: state.value?.fps || 30, length: state.value?.duration ?? 0 };

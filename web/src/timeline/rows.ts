@@ -224,11 +224,22 @@ function easeOf(held: Constraint): Entry["ease"] {
 
 /** What the solve says; of an older document only where it is plainly the same thing. */
 function trackOf(state: State, result: Result | null, path: Path, start: number, end: number): Track | null {
-  const text = path.join("/");
-  const track = result?.tracks.find((each) => each.path !== null && each.path.join("/") === text) ?? null;
+  const track = (result && tracksByPath(result).get(path.join("/"))) ?? null;
   if (!track || result?.version === state.version) return track;
   return Math.abs(track.start - start) < 1e-3 || Math.abs(track.end - end) < 1e-3 ? track : null;
 }
+
+/** The tracks of a result by their paths, found once: rows are laid out with every movement of a drag. */
+function tracksByPath(result: Result): Map<string, Track> {
+  let found = known.get(result);
+  if (!found) {
+    found = new Map(result.tracks.flatMap((track) => (track.path === null ? [] : [[track.path.join("/"), track]])));
+    known.set(result, found);
+  }
+  return found;
+}
+
+const known = new WeakMap<Result, Map<string, Track>>();
 
 function derived(track: Track): Entry {
   const { label, start, end, instants, confidence } = track;

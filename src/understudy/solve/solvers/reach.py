@@ -8,7 +8,7 @@ stay where they were. A straight leg that had to find out how to bend would swin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -54,15 +54,26 @@ bend."""
 
 
 def lowered(
-    problem: Problem, bodies: tuple[Body, ...], constraints: Sequence[int], hold: float, until: float
+    problem: Problem,
+    bodies: tuple[Body, ...],
+    constraints: Sequence[int],
+    hold: float,
+    until: float,
+    missed: Collection[int] = (),
 ) -> tuple[Body, ...]:
-    """Bodies that have sunk by what their standing limbs lack, in the frames between two times in seconds."""
+    """Bodies that have sunk by what their standing limbs lack, in the frames between two times in seconds.
+
+    A bone from the middle of the hips to the hip points aside, and can make a leg longer by little. It counts as a part
+    of the leg, unless its contact is among those that were missed.
+    """
     goals, paths = contact_goals(problem, bodies, constraints)
     standing: list[list[tuple[int, list[int]]]] = [[] for _ in bodies]
     for number in goals:
         actor, point = problem.points[int(problem.targets[number].points[0])]
         skeleton = bodies[actor].motion.skeleton
         limb = limb_chain(skeleton, skeleton.index[point.joint])
+        if number in missed:
+            limb = without_hip_bone(skeleton, limb)
         if not problem.constraints[number].instants and bodies[actor].num_shifts and len(limb) > 2:
             standing[actor].append((number, limb))
     out, onset = list(bodies), onset_of(problem, hold, until)
@@ -74,7 +85,7 @@ def lowered(
             frames, change = problem.constraint_frames[number], known(goals[number] - paths[number])
             lacking = missing_height(places[np.ix_(frames, np.searchsorted(joints, limb))], change)
             need[frames] = np.maximum(need[frames], lacking)
-            bones = two_bones(body.motion.skeleton, limb)
+            bones = two_bones(body.motion.skeleton, limb_chain(body.motion.skeleton, limb[-1]))
             if bones is not None and set(body.joint_of.tolist()).issuperset(bones):
                 rise = rises.setdefault(bones, np.full(len(need), np.nan))
                 rise[frames] = np.fmin(rise[frames], change[:, 1])
@@ -106,6 +117,12 @@ def limb_chain(skeleton: Skeleton, joint: int) -> list[int]:
     """The joints from the first of a joint's limb to the joint itself."""
     chain = skeleton.chain(joint)
     return chain[chain.index(first_of_limb(skeleton, joint)) :]
+
+
+def without_hip_bone(skeleton: Skeleton, chain: list[int]) -> list[int]:
+    """The joints of a limb from the first of its two long bones on, if it has such."""
+    bones = two_bones(skeleton, chain) if len(chain) > 2 else None
+    return chain if bones is None else chain[chain.index(bones[0]) :]
 
 
 def two_bones(skeleton: Skeleton, chain: Sequence[int]) -> tuple[int, int, int] | None:

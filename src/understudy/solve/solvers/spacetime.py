@@ -10,6 +10,7 @@ ones, and the other levels leave these out, so that they do not spoil the rest o
 
 from __future__ import annotations
 
+import operator
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -154,8 +155,10 @@ def stiffened(level: Level) -> tuple[Level, ...]:
 def remedies_of(passes: tuple[Level, ...]) -> list[tuple[Level, ...]]:
     """The levels to solve next, one tuple after the other, while limbs cannot meet a constraint.
 
-    First the last level alone is stiffer. Then the whole body is solved again with more weight on what is unmet, first
-    with wider keys. Root and trunk never get a key at every frame: what limbs cannot meet then is reported.
+    First the last level alone is stiffer. Then the body sinks where legs that miss their contacts are too short, and
+    limbs are solved again. Then the whole body is solved again with more weight on what is unmet, first with wider
+    keys, and each time the last level is stiffer afterwards. Root and trunk never get a key at every frame: what limbs
+    cannot meet then is reported.
     """
     limbs = tuple(level for level in passes if level.limbs)
     if not limbs or passes[0].limbs:
@@ -165,7 +168,11 @@ def remedies_of(passes: tuple[Level, ...]) -> list[tuple[Level, ...]]:
     whole = with_doubled_rate(passes[0])
     # Wider keys let hips that a straight leg holds up sink as a whole, instead of following every frame.
     wide = replace(whole, spacing=2.0 * whole.spacing)
-    return [(last,), (wide, *longer), (whole, *longer)]
+    return [(last,), longer, (wide, *longer), (last,), (whole, *longer), (last,)]
+
+
+NUM_LIMB_REMEDIES = 2
+"""The number of remedies, the first ones, that solve limbs alone."""
 
 
 STIFFER_FACTOR, MAX_REMEDY_STEPS = 50.0, 3
@@ -243,7 +250,7 @@ MIN_HOLDING_WEIGHT, BROKEN_WEIGHT, MIN_BROKEN_GAIN = 0.5, 0.3, 0.005
 """A constraint with a smaller weight than the first is broken. One that is just broken gets the second weight; a larger
 violation lowers it, so that the force stays the same. The third is the relative gain at which that solve ends."""
 
-MAX_ATTEMPTS = 6
+MAX_ATTEMPTS = 8
 """The largest number of solves, each with the constraints added that the one before violates."""
 
 
@@ -464,19 +471,20 @@ class Spacetime(Solver):
         """What to solve, one after the other, while constraints are unmet; a trial may depend on the results before."""
         working_set = select_working_set(problem, problem.bodies, LAYOUT_MARGINS * self.margin)
         remedies = remedies_of(passes)
-        first = Trial(solver=self, state=State(problem, working_set), passes=passes, remedies=tuple(remedies[:1]))
+        of_limbs, of_whole = tuple(remedies[:NUM_LIMB_REMEDIES]), tuple(remedies[NUM_LIMB_REMEDIES:])
+        first = Trial(solver=self, state=State(problem, working_set), passes=passes, remedies=of_limbs)
         yield first
         # What is slightly missed is not worth the same effort.
         is_slight = self._is_slight(problem, search.best)
-        if not is_slight and remedies[1:]:
-            yield replace(first, passes=remedies[1], remedies=tuple(remedies[2:]), goes_on=True)
+        if not is_slight and of_whole:
+            yield replace(first, passes=of_whole[0], remedies=of_whole[1:], goes_on=True)
         if self.trunk_spacing:
             # What a slow trunk cannot meet may hold with a faster one.
-            some = remedies[:1] if is_slight else remedies
+            some = of_limbs if is_slight else (*of_limbs, *of_whole)
             faster = replace(self, trunk_spacing=None)
-            yield Trial(solver=faster, state=State(problem, working_set), passes=passes, remedies=tuple(some))
-        if is_slight and remedies[1:]:
-            few = [(replace(whole, steps=MAX_RETRY_STEPS), *limbs) for whole, *limbs in remedies[1:]]
+            yield Trial(solver=faster, state=State(problem, working_set), passes=passes, remedies=some)
+        if is_slight and of_whole:
+            few = [(replace(one, steps=min(one.steps, MAX_RETRY_STEPS)), *limbs) for one, *limbs in of_whole]
             yield replace(search.taken or first, passes=few[0], remedies=tuple(few[1:]), goes_on=True)
         limbs = tuple(level for level in passes if level.limbs)
         if not limbs or passes[0].limbs:
@@ -567,13 +575,18 @@ class Spacetime(Solver):
                 best = result
             unmet = [i for i in state.holding if worst[i] > tolerance[i]]
             remedy = next(further, None) if unmet else None
+            start = state.whole_bodies
+            if remedy and remedy[0].limbs and remedy[0].spacing:
+                start = lowered(problem, start, state.holding, self.hold, self.until, unmet)
+                if all(map(operator.is_, start, state.whole_bodies)):
+                    remedy = next(further, None)
             state.urgency[unmet] *= URGENT_FACTOR
             if budget.spent or not (violated or remedy):
                 break
             state.working_set = tuple(sorted({*state.working_set, *violated}))
             passes = remedy or limbs or passes
             if not remedy or remedy[0].spacing:
-                state.bodies = state.whole_bodies
+                state.bodies = start
         return best
 
     def _solve_one(self, state: State, level: Level, budget: Budget) -> None:
