@@ -297,6 +297,18 @@ def test_one_low_footplant_does_not_lower_the_floor() -> None:
     assert np.max(tip.centre[:, 1]) == pytest.approx(level, abs=6e-4)
 
 
+def test_a_footplant_in_a_pit_does_not_lower_the_floor() -> None:
+    """Nor does it if it is the only plant of its point that is near the lowest one."""
+    heights = {"LeftHeel": (0.03, 0.031, -0.03), "RightHeel": (0.01, 0.011, 0.01)}
+    plants = [
+        contact(name, 0.2 * i, 0.2 * i + 0.05, (0.0, height, 0.0))
+        for name, values in heights.items()
+        for i, height in enumerate(values)
+    ]
+    tip = named(floor_constraints(stage(), plants))["RightToeTip"]
+    assert np.max(tip.centre[:, 1]) == pytest.approx(HALF * 0.01 - FLOOR_DEPTH_METRES, abs=6e-4)
+
+
 def test_a_toe_whose_tip_is_a_joint_gives_way_to_the_floor() -> None:
     """glTF has no ends: the tip of a toe is a joint of its own there, and the joint before it turns it."""
     source = scene("walk").motion.skeleton
@@ -384,6 +396,20 @@ def test_toes_that_the_source_lacks_bend_where_the_foot_tilts() -> None:
     assert ends_of_toes
     floor = np.percentile(pose.positions[:, feet, 1], 5)
     assert pose.points(ends_of_toes)[..., 1].min() > floor - 0.02 * leg_length(other)
+
+
+def test_toes_that_never_turn_in_the_source_bend_where_the_foot_tilts() -> None:
+    """The toes of some files are stiff: longer toes of another body follow them, but not into the floor."""
+    motion, other = scene("walk").motion, samples.character("other")
+    toes = [motion.skeleton.joint(f"{side}ToeBase") for side in ("Left", "Right")]
+    rotations = motion.rotations.copy()
+    rotations[:, toes] = rotations[0, toes]
+    ends = tuple(replace(e, offset=0.2 * e.offset) if "ToeTip" in e.name else e for e in motion.skeleton.ends)
+    found = retarget(motion.derived(rotations=rotations, skeleton=replace(motion.skeleton, ends=ends)), other)
+    tips = [end.name for end in other.ends if roles(other).get("left_toe") in other.chain(other.index[end.joint])]
+    tips += [end.name for end in other.ends if roles(other).get("right_toe") in other.chain(other.index[end.joint])]
+    assert tips
+    assert fk(found.motion).points(tips)[..., 1].min() > -0.01 * leg_length(other)
 
 
 def with_toes_of_two_bones(motion: Motion) -> Motion:

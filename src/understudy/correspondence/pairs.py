@@ -387,11 +387,15 @@ class ContactContext:
         heights = step_heights(self.source.skeleton, self.contacts, self.floor)
         return {(c.point.name, c.start): height for c, height in zip(self.contacts, heights, strict=True)}
 
+    def step(self, contact: Contact) -> float:
+        """Metres above the floor of what a contact of the source stands on: 0 for the floor."""
+        return self._steps.get((contact.point.name, contact.start), 0.0)
+
     def rise(self, contact: Contact) -> float:
         """Metres above the floor of a contact's point on the target. Steps scale with the legs, feet with the feet."""
         assert contact.place is not None
         height = float(contact.place[1] - self.floor.heights(contact.place))
-        step = self._steps.get((contact.point.name, contact.start), 0.0)
+        step = self.step(contact)
         if self.landing is not None and contact.point.name in self.landing.rises:
             source_rise, target_rise = self.landing.rises[contact.point.name]
             above = step if np.isnan(source_rise) else height - source_rise
