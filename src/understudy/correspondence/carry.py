@@ -56,11 +56,19 @@ from understudy.correspondence.hinge import (
     turn_planes,
 )
 from understudy.correspondence.pairs import Correspondence, Pair, is_chain
-from understudy.correspondence.step_width import Legs, human_legs, leg_ends, leg_joints, leg_swings, mean_leg_length
+from understudy.correspondence.step_width import (
+    Legs,
+    has_human_legs,
+    human_legs,
+    leg_ends,
+    leg_joints,
+    leg_swings,
+    mean_leg_length,
+)
 from understudy.figure.contacts import Floor, scaled_places
 from understudy.figure.kinematics import Pose, fk, paths_of, pose_of
 from understudy.figure.main_bones import main_bones, main_rows
-from understudy.figure.measures import UP, bone_start, chain_length, is_humanoid
+from understudy.figure.measures import UP, bone_start, chain_length
 from understudy.figure.motion import Motion
 from understudy.figure.roles import balls_of_hinges, roles
 from understudy.figure.skeleton import NUM_AXES, JointKind, Skeleton
@@ -489,7 +497,7 @@ def fit_step_width(
     """
     target, hips = alignment.correspondence.target, list(anchors[1])
     source_legs, feet = human_legs(motion), leg_ends(target, 1)
-    if source_legs is None or len(hips) != 2 or len(feet) != 2 or not is_humanoid(target):
+    if source_legs is None or len(hips) != 2 or not has_human_legs(target):
         return rotations
     places = _places(target, alignment, rotations, [*hips, *feet])
     paths = np.stack([places[joint] for joint in (*hips, *feet)], axis=1)

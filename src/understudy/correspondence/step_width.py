@@ -26,6 +26,10 @@ MIN_HIP_SHARE, MAX_HIP_SHARE, MIN_HIP_CHANGE = 0.02, 0.6, 1e-3
 proportions of a can; and the share by which it has to differ."""
 
 
+MIN_BONE_SHARE = 0.1
+"""Length of a leg's bone, as a share of the longer one, below which it is none."""
+
+
 @record
 class Legs:
     """Two legs in motion, left and right."""
@@ -95,21 +99,37 @@ def with_own_step_width(source: Motion, start: Motion) -> Motion:
     return start.derived(rotations=rotations)
 
 
+LEG_PARTS = ("upper_leg", "foot", "lower_leg")
+"""Where a leg begins, ends and bends."""
+
+
 def leg_ends(skeleton: Skeleton, end: int) -> list[int]:
-    """The joints at which the left and the right leg begin (0) or end (1), as far as their names or shapes tell."""
-    part, joint_of = ("upper_leg", "foot")[end], roles(skeleton)
+    """The joints at which the left and the right leg begin (0), end (1) or bend (2), as far as names or shapes tell."""
+    part, joint_of = LEG_PARTS[end], roles(skeleton)
     return [joint_of[f"{side}_{part}"] for side in ("left", "right") if f"{side}_{part}" in joint_of]
+
+
+def has_human_legs(skeleton: Skeleton) -> bool:
+    """Whether a body is a human whose legs have two bones each: one without a thigh steps as it can."""
+    parts = [leg_ends(skeleton, end) for end in range(len(LEG_PARTS))]
+    if any(len(joints) != 2 for joints in parts) or not is_humanoid(skeleton):
+        return False
+    bones = [
+        chain_length(skeleton, top, bottom)
+        for hip, foot, knee in zip(*parts, strict=True)
+        for top, bottom in ((hip, knee), (knee, foot))
+    ]
+    return min(bones) > MIN_BONE_SHARE * max(bones)
 
 
 def human_legs(motion: Motion) -> Legs | None:
     """The legs of a human in motion; None for other bodies."""
     skeleton = motion.skeleton
-    hips, feet = leg_ends(skeleton, 0), leg_ends(skeleton, 1)
-    if len(hips) != 2 or len(feet) != 2 or not is_humanoid(skeleton):
+    if not has_human_legs(skeleton):
         return None
+    hips, feet = leg_ends(skeleton, 0), leg_ends(skeleton, 1)
     places = paths_of(motion, [*hips, *feet])
-    length = mean_leg_length(skeleton, hips, feet)
-    return Legs(hips=places[:, :2], feet=places[:, 2:], length=length) if length > 0.0 else None
+    return Legs(hips=places[:, :2], feet=places[:, 2:], length=mean_leg_length(skeleton, hips, feet))
 
 
 def mean_leg_length(skeleton: Skeleton, hips: Sequence[int], feet: Sequence[int]) -> float:
