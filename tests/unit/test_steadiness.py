@@ -10,6 +10,8 @@ import pytest
 from understudy import samples
 from understudy.base.quaternion import Array, angle_between, from_axis_angle, multiply
 from understudy.constraints.base import PointRef
+from understudy.constraints.place import Place
+from understudy.constraints.pose import FixedPose
 from understudy.constraints.same_place import SamePlace
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion, rest_motion
@@ -18,11 +20,13 @@ from understudy.solve.problem import Actor, Problem
 from understudy.solve.steadiness import (
     _shares_of_excess,
     fast_part,
+    frames_from,
     free_spine,
     head_path,
     shared_shaking,
     steadied,
     steady_head,
+    with_steady_heads,
 )
 
 FPS = 120.0
@@ -135,6 +139,26 @@ def test_a_head_that_jumps_along_its_spine_is_steadied() -> None:
     excess = [bends(head_path(m) - path) for m in (jumping, steady)]  # type: ignore[operator]
     assert excess[1] < 0.5 * excess[0]
     assert np.degrees(angle_between(steady.rotations[:, spine], jumping.rotations[:, spine])).max() < 5.0
+
+
+def test_a_given_pose_of_the_spine_is_kept() -> None:
+    """A dog that sneaks missed the pose of its spine that a user had given for its first frame."""
+    motion = walk()
+    names = [motion.skeleton.names[joint] for joint in free_spine(motion.skeleton)]
+    held = FixedPose(
+        posed=tuple(names), rotations=motion.rotations[40, free_spine(motion.skeleton)], instants=(40 / FPS,)
+    )
+    for constraints, kept in (((), False), ((held,), True)):
+        anywhere = Place(point=PointRef(point="Head"), target=np.zeros(3), instants=(2.0,))
+        problem = Problem(actors=(Actor(motion=motion),), constraints=(anywhere, *constraints))
+        jumping = tuple(body.with_motion(with_jump(body.motion, 40, 0.05)) for body in problem.bodies)
+        (steady,) = with_steady_heads(problem, jumping, -np.inf, np.inf)
+        assert np.array_equal(steady.motion.rotations[40], jumping[0].motion.rotations[40]) is kept
+        assert not np.array_equal(steady.motion.rotations[30:50], jumping[0].motion.rotations[30:50])
+
+
+def test_frames_from_the_nearest_of_some_frames() -> None:
+    np.testing.assert_array_equal(frames_from(np.array([2, 3, 7]), 10), [2, 1, 0, 0, 1, 2, 1, 0, 1, 2])
 
 
 def test_the_replaced_share_sets_in_and_ends_smoothly() -> None:

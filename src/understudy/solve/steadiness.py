@@ -18,6 +18,7 @@ import numpy as np
 
 from understudy.base.quaternion import Array, conjugate, cross, exp, multiply
 from understudy.base.records import gaussian_smoothed
+from understudy.constraints.base import Relation
 from understudy.figure.kinematics import Pose, paths_of, pose_of
 from understudy.figure.limbs import first_of_limb
 from understudy.figure.motion import Motion
@@ -172,15 +173,43 @@ def steadied(problem: Problem, hold: float = -np.inf, until: float = np.inf) -> 
 
 
 def with_steady_heads(problem: Problem, bodies: tuple[Body, ...], hold: float, until: float) -> tuple[Body, ...]:
-    """Bodies whose heads are no faster than in the start of the problem, in the frames between two times in seconds."""
+    """Bodies whose heads are no faster than in the start of the problem, in the frames between two times in seconds.
+
+    A spine whose pose is given at some frames stays as it is around these.
+    """
     out, onset = [], onset_of(problem, hold, until)
-    for actor, body in zip(problem.actors, bodies, strict=True):
+    for number, (actor, body) in enumerate(zip(problem.actors, bodies, strict=True)):
         path, turning = head_path(actor.motion), set(body.joint_of.tolist())
-        if path is not None and turning.issuperset(free_spine(body.motion.skeleton)):
-            steady = steady_head(body.motion, path, problem.leg, onset)
+        spine = free_spine(body.motion.skeleton)
+        if path is not None and turning.issuperset(spine):
+            names = {body.motion.skeleton.names[joint] for joint in spine}
+            steady = steady_head(body.motion, path, problem.leg, onset * _shares_apart(problem, number, names))
             body = body if steady is body.motion else body.with_motion(steady)
         out.append(body)
     return tuple(out)
+
+
+def _shares_apart(problem: Problem, number: int, names: set[str]) -> Array:
+    """(F,) 0 at the frames at which poses of some joints of an actor are given, 1 from some frames beside them on."""
+    posed = np.zeros(len(problem.times), bool)
+    for target, frames in zip(problem.targets, problem.constraint_frames, strict=True):
+        if target.constraint.relation is Relation.EQUAL and any(
+            actor == number and name in names for actor, name in target.joints
+        ):
+            posed[frames] = True
+    if not posed.any():
+        return np.ones(len(posed))
+    away = frames_from(np.flatnonzero(posed), len(posed))
+    return np.clip(away / (ONSET_SECONDS * problem.actors[number].motion.fps), 0.0, 1.0)
+
+
+def frames_from(frames: np.ndarray, count: int) -> np.ndarray:
+    """(count,) how many frames each frame of a motion is from the nearest of some frames (n,), rising, at least one."""
+    every = np.arange(count)
+    later = np.searchsorted(frames, every)
+    sides = [np.abs(every - frames[np.clip(later - back, 0, len(frames) - 1)]) for back in (0, 1)]
+    nearest: np.ndarray = np.minimum(*sides)
+    return nearest
 
 
 def count_root_jumps(problem: Problem, bodies: tuple[Body, ...]) -> int:

@@ -23,7 +23,7 @@ from understudy.figure.limbs import first_of_limb, limb_joints
 from understudy.solve.coordinates import MOTION_INDEPENDENT, Body, make_rest_body
 from understudy.solve.evaluation import ProblemAtFrames
 from understudy.solve.problem import DEFINING, Problem
-from understudy.solve.steadiness import fast_part
+from understudy.solve.steadiness import fast_part, frames_from
 
 FADE_SECONDS = 0.1
 """The time over which the displacement of a held limb fades beside the frames at which it is held or slow."""
@@ -459,10 +459,7 @@ class HeldLimbs:
         if point not in self.needs[limb]:
             return out
         held = np.flatnonzero(np.isfinite(self.needs[limb][point][:, 0]))
-        every = np.arange(len(change))
-        later = np.searchsorted(held, every)
-        away = [np.abs(every - held[np.clip(later - back, 0, len(held) - 1)]) for back in (0, 1)]
-        near = smooth_fall(np.minimum(*away) / fade)[:, None]
+        near = smooth_fall(frames_from(held, len(change)) / fade)[:, None]
         steadied: Array = near * change + (1.0 - near) * out
         return steadied
 
