@@ -153,8 +153,9 @@ def test_a_given_pose_of_the_spine_is_kept() -> None:
         problem = Problem(actors=(Actor(motion=motion),), constraints=(anywhere, *constraints))
         jumping = tuple(body.with_motion(with_jump(body.motion, 40, 0.05)) for body in problem.bodies)
         (steady,) = with_steady_heads(problem, jumping, -np.inf, np.inf)
-        assert np.array_equal(steady.motion.rotations[40], jumping[0].motion.rotations[40]) is kept
-        assert not np.array_equal(steady.motion.rotations[30:50], jumping[0].motion.rotations[30:50])
+        change = np.abs(steady.motion.rotations - jumping[0].motion.rotations).max(axis=(1, 2))
+        assert bool(change[40] < 1e-12) is kept
+        assert change[37:44].max() > 1e-4
 
 
 def test_frames_from_the_nearest_of_some_frames() -> None:

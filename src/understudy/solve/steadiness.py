@@ -46,6 +46,9 @@ STIFFNESS_ALONG_SPINE = 0.003
 """The relative cost that keeps the spine from turning far for a difference along itself. With 0.1, the head of one
 who jumps kept nearly all of such a difference, and popped by up to 7 mm in one frame."""
 
+POSED_SECONDS = 0.2
+"""The time from a given pose of the spine over which steadying the head sets in."""
+
 SHARED_SECONDS = 0.03
 """The root may share changes of a planted point over a shorter time than this."""
 
@@ -200,7 +203,7 @@ def _shares_apart(problem: Problem, number: int, names: set[str]) -> Array:
     if not posed.any():
         return np.ones(len(posed))
     away = frames_from(np.flatnonzero(posed), len(posed))
-    return np.clip(away / (ONSET_SECONDS * problem.actors[number].motion.fps), 0.0, 1.0)
+    return np.clip(away / (POSED_SECONDS * problem.actors[number].motion.fps), 0.0, 1.0)
 
 
 def frames_from(frames: np.ndarray, count: int) -> np.ndarray:
