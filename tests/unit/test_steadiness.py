@@ -146,7 +146,7 @@ def test_a_given_pose_of_the_spine_is_kept() -> None:
     motion = walk()
     names = [motion.skeleton.names[joint] for joint in free_spine(motion.skeleton)]
     held = FixedPose(
-        posed=tuple(names), rotations=motion.rotations[40, free_spine(motion.skeleton)], instants=(40 / FPS,)
+        posed=tuple(names), rotations=motion.rotations[40, free_spine(motion.skeleton)], instants=(40 / motion.fps,)
     )
     for constraints, kept in (((), False), ((held,), True)):
         anywhere = Place(point=PointRef(point="Head"), target=np.zeros(3), instants=(2.0,))
