@@ -17,6 +17,7 @@ from understudy.base.quaternion import Array, angle_between, multiply, rotate
 from understudy.base.records import distinct, median, record
 from understudy.figure.kinematics import Pose, forward
 from understudy.figure.main_bones import main_bones
+from understudy.figure.measures import is_humanoid
 from understudy.figure.motion import Motion, rest_motion
 from understudy.figure.roles import roles, side
 from understudy.figure.skeleton import Skeleton
@@ -51,6 +52,9 @@ _UP_PRIORS = np.array([-0.2, 0.2, 0.0, -0.5, -0.3, -0.4])
 
 MIN_SITTING_COSINE = 0.85
 """Median cosine between the trunk and the axis of a standing rest pose from which who moves his legs elsewhere sits."""
+
+MIN_TALL_RATIO = 1.5
+"""The extent of a body along one axis, against that along the next, from which on it shows that the body is tall."""
 
 MAX_FLOOR_SWAY = 0.03
 """Standard deviation of the lowest point, in body sizes, below which it shows a floor."""
@@ -144,7 +148,7 @@ class _Body:
         words = [_words(name) for name in skeleton.names]
         heads = [joint for joint in range(skeleton.num_joints) if words[joint] & _HEAD_WORDS]
         is_foot = [bool(word & _FOOT_WORDS) for word in words]
-        if not any(is_foot):
+        if not any(is_foot) and is_humanoid(skeleton):
             # Names in other languages, and of programs that call a foot otherwise.
             named = roles(skeleton)
             is_foot = [joint in (named.get("left_foot"), named.get("right_foot")) for joint in range(len(words))]
@@ -380,6 +384,9 @@ def _standing_evidence(motion: Motion, size: float) -> Array:
     here, there = (np.concatenate([pose.positions, pose.ends()], axis=1) for pose in poses)
     speeds = np.linalg.norm(there - here, axis=-1) * motion.fps
     tall = np.ptp(here, axis=1).mean(axis=0) / size
+    if np.max(tall) < MIN_TALL_RATIO * np.sort(tall)[1]:
+        # A body on many legs is as long or as wide as it is tall.
+        tall = np.zeros(3)
     lowest = [np.argmin(sign * here, axis=1) for sign in (1.0, -1.0)]
     slow = np.array([speeds[np.arange(len(frames))[:, None], joints] for joints in lowest])
     still = np.mean(slow < MAX_STANDING_SPEED * size, axis=1)
