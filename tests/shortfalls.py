@@ -65,6 +65,5 @@ SHORTFALLS = {
     "tests/real/test_transfer_real.py::test_every_human_file_goes_through_the_one_call_and_back[rokoko]": TOES,
     "tests/real/test_transfer_real.py::test_every_human_file_goes_through_the_one_call_and_back[mixed_orders]": TOES,
     "tests/real/test_transfer_real.py::test_a_dog_and_a_human_play_each_other[human on dog-stance]": EXACT,
-    "tests/real/test_retarget_real.py::test_clip_on_other_bodies[140_01]": EXACT,
 }
 """By the beginning of the test's name: the reason."""
