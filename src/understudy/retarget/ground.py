@@ -180,8 +180,7 @@ def _footplant_rises(context: ContactContext, contacts: Sequence[Contact]) -> di
         return rises
     source = context.source.skeleton
     if context.landing.is_level:
-        carried = _carried_tilts(context, {i: (contacts[i], rise) for i, rise in rises.items()})
-        return _no_deeper(context, contacts, rises | carried)
+        return rises | _carried_tilts(context, {i: (contacts[i], rise) for i, rise in rises.items()})
     usual = {i: context.landing.rises.get(contacts[i].point.name, (np.nan, np.nan)) for i in rises}
     for i in sorted(rises, key=lambda i: rises[i]):
         contact, (source_rise, target_rise) = contacts[i], usual[i]
@@ -234,54 +233,6 @@ def _carried_tilts(context: ContactContext, plants: dict[int, tuple[Contact, flo
                 rises[i] = rises.get(j, plants[j][1]) + float(median(tilt))
                 break
     return rises
-
-
-MAX_UNSEEN_DEPTH_LEGS = 0.005
-"""Leg lengths by which a footplant may be lower than the foot usually stands: less is not seen, and to lift the foot
-would bend the knee for as long as the foot stands."""
-
-
-def _no_deeper(context: ContactContext, contacts: Sequence[Contact], rises: dict[int, float]) -> dict[int, float]:
-    """By index, the rises of footplants, none of them deeper than where the foot usually stands, or than the source's.
-
-    A captured foot stands some millimetres higher or lower at each step. Where the place of a heel is guessed, its
-    depth shows no depth of the source.
-    """
-    assert context.landing is not None
-    assert context.alignment is not None
-    # Where the points usually stand, less the steps that they usually stand on.
-    usual, on_steps = dict[str, tuple[float, float]](), set[str]()
-    for name, (source_rise, target_rise) in context.landing.rises.items():
-        steps = [context.step(contacts[i]) for i in rises if contacts[i].point.name == name]
-        if steps:
-            step = float(median(np.array(steps)))
-            usual[name] = source_rise - step, target_rise - context.ratio * step
-            on_steps |= {name} if step != 0.0 else set()
-    known = _known_points(context.source.skeleton) & usual.keys()
-    if not known:
-        return rises
-    points = {name: context.landing.points[name] for name in usual}
-    neutral = pose_skeleton(context.target, context.alignment.target).points(list(points.values()))[0, :, 1]
-    flat = dict(zip(points, neutral.tolist(), strict=True))
-    lowest = min(known - on_steps or known, key=lambda name: usual[name][1] - flat[name])
-    source_level, level = usual[lowest]
-    leg = leg_length(context.target)
-    limited: dict[int, float] = {}
-    for i in sorted(rises, key=lambda i: contacts[i].point.name not in known):
-        contact, rise = contacts[i], rises[i]
-        assert contact.place is not None
-        standing, step = level + flat[contact.point.name] - flat[lowest], context.step(contact)
-        least = standing + context.ratio * step
-        if contact.point.name in known:
-            height = float(contact.place[1] - context.floor.heights(contact.place)) - source_level
-            least = min(standing + context.ratio * max(step, 0.0), level + context.ratio * height)
-        for j, other in ((j, contacts[j]) for j in limited if contact.point.name not in known):
-            overlaps = contact.start <= other.end and other.start <= contact.end
-            if overlaps and _is_same_limb(context.source.skeleton, contact.point, other.point):
-                # The heel of a foot that stands lower, as on uneven ground, is as low as its ball.
-                least = min(least, limited[j] + flat[contact.point.name] - flat[other.point.name])
-        limited[i] = max(rise, least - MAX_UNSEEN_DEPTH_LEGS * leg)
-    return limited
 
 
 def _known_points(skeleton: Skeleton) -> set[str]:
