@@ -117,14 +117,13 @@ def stated(pattern: str, holds: Callable[[float], bool]) -> Judge:
 
 
 def no_added_energy_stated(rows: Rows) -> tuple[bool, str]:
-    """A walk in the footsteps of a larger body, one sentence for inverse kinematics and one for ours: the whole motion
-    adds less than a tenth of what single frames add. Such strides need somewhat faster changes."""
+    """The same in the sentences of a figure, one for inverse kinematics and one for ours."""
     energy = {
         str(row["case"]): max(map(float, str(row["result"]).split("Hz ")[1].split(" of ")[0].split(" / ")))
         for row in rows
     }
     ours, ik = energy["ours"], energy["inverse kinematics"]
-    return ours - 1.0 < 0.1 * (ik - 1.0) and ik > 1.1, f"energy ours {ours:.2f}, frame by frame {ik:.2f} times"
+    return ours < 1.05 and ik > 1.1, f"energy ours {ours:.2f}, frame by frame {ik:.2f} times"
 
 
 def no_added_energy(rows: Rows) -> tuple[bool, str]:

@@ -77,7 +77,7 @@ def test_wider_steps_never_become_narrower_ones() -> None:
 @pytest.mark.parametrize("share", [0.1, 0.6])
 def test_legs_of_a_body_with_other_hips_do_not_cross(tmp_path: Path, factor: float, share: float) -> None:
     """The legs of a body with wide hips point inwards. With the same directions, those of one with narrow hips crossed:
-    its left foot stood 9 cm to the right of the right one."""
+    its left foot stood 0.09 legs to the right of the right one."""
     file = tmp_path / "wide.bvh"
     understudy.write(standing(wide(factor), share), file)
     result = legs_of(understudy.retarget(file, "sample:adult").motion)
