@@ -95,8 +95,7 @@ def test_a_panel_begins_at_its_top(desk: Any) -> None:
     desk.page.set_viewport_size({"width": 1280, "height": 600})
     desk.panel("variants")
     top = "document.getElementById('panel').scrollTop"
-    desk.page.evaluate(f"() => {{ {top} = 300; }}")
-    assert desk.page.evaluate(f"() => {top}") > 0
+    desk.wait(f"() => {{ {top} = 300; return {top} > 0; }}")
     desk.panel("quality")
     desk.wait(f"() => {top} === 0")
 
