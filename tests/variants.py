@@ -449,6 +449,30 @@ TRANSFORMS: dict[str, Callable[[Clip, int], Variant]] = {
 """Every way to write a clip anew, by name."""
 
 
+def in_turn(*names: str) -> Callable[[Clip, int], Variant]:
+    """The transform that writes a clip in several ways, one after the other."""
+
+    def transform(clip: Clip, seed: int = 0) -> Variant:
+        made = plain(clip)
+        for name in names:
+            step = TRANSFORMS[name](made.clip, seed)
+            turns = {
+                joint: multiply(made.turns.get(joint, identity()), step.turns.get(between, identity()))
+                for joint, between in made.joint.items()
+            }
+            made = Variant(
+                clip=step.clip,
+                joint={joint: step.joint[between] for joint, between in made.joint.items()},
+                origin={last: made.origin[between] for last, between in step.origin.items() if between in made.origin},
+                turns=turns,
+                world=multiply(step.world, made.world),
+                twists=made.twists and step.twists,
+            )
+        return made
+
+    return transform
+
+
 @dataclass(frozen=True, kw_only=True)
 class Difference:
     """How far the result for a variant is from the result for the clip."""
@@ -634,8 +658,9 @@ class Experiment:
         return self.make(walk(), self.clip)
 
     def run(self, transform: str, side: str, seed: int = 1) -> Outcome:
-        """What becomes of a transform of this body on one side, "source" or "target"."""
-        variant, before = TRANSFORMS[transform](self.clip, seed), plain(self.clip)
+        """What becomes of transforms of this body, joined by ` + `, on one side, "source" or "target"."""
+        steps = transform.split(" + ")
+        variant, before = in_turn(*steps)(self.clip, seed), plain(self.clip)
         if side == "source":
             expected, found = self.as_source, self.make(variant.clip, adult())
             pose, back = fk(found[1]), conjugate(variant.world)
@@ -649,7 +674,7 @@ class Experiment:
             maps = [original_pairs(pairs_of(p), other, v) for p, v in ((expected[0], before), (found[0], variant))]
         skeleton, pose = expected[1].skeleton, fk(expected[1])
         # A changed zero pose is no T-pose any more, and nothing else tells where a face or a palm looks.
-        joints = shown_joints(skeleton) if transform == "zero pose changed" else None
+        joints = shown_joints(skeleton) if "zero pose changed" in steps else None
         made = difference(
             (pose.positions, pose.rotations), places, skeleton, leg_length(expected[1]), twists=twists, joints=joints
         )

@@ -31,6 +31,7 @@ import understudy
 from understudy.base.quaternion import angle_between, conjugate, multiply
 from understudy.correspondence.detached import attach, change_parents
 from understudy.correspondence.neutral_pose import UNKNOWN_STANCE, find_neutral_pose, pose_skeleton
+from understudy.correspondence.pairs import CorrespondenceError
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import is_humanoid
 from understudy.figure.roles import roles
@@ -82,6 +83,47 @@ def experiment(data: Path, name: str, full: bool = False) -> Experiment:
 @pytest.mark.parametrize(("name", "transform", "side"), marked(CASES, KNOWN))
 def test_written_in_another_way(data: Path, name: str, transform: str, side: str) -> None:
     experiment(data, name).run(transform, side).check()
+
+
+ADDED = (
+    "twist bones added", "helpers added", "twist bones added + helpers added", "helpers added + floor root added",
+    "helpers added + still floor root added",
+)  # fmt: skip
+"""Bones that are no bones of the body."""
+
+ADDED_CASES = [
+    (name, zero + added, side)
+    for name in (*HUMANS, *ROBOTS)
+    for zero in ("", "zero pose changed + ")
+    for added in ADDED
+    for side in ("source", "target")
+]
+
+KNOWN_ADDED: Known = {
+    (
+        "g1",
+        f"zero pose changed + {added}",
+        "target",
+    ): "wrists are 15 degrees off: only a zero pose that stands shows them"
+    for added in ADDED
+}
+
+
+@pytest.mark.parametrize(("name", "transform", "side"), marked(ADDED_CASES, KNOWN_ADDED))
+def test_added_bones_without_names(data: Path, name: str, transform: str, side: str) -> None:
+    """Where no name says which bones are helpers, their places do."""
+    outcome = experiment(data, name).run(f"{transform} + names hashed", side)
+    assert outcome.found == outcome.wanted
+    assert outcome.difference.legs <= 0.05, outcome.difference
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_a_limb_that_is_missed_is_said(data: Path, side: str) -> None:
+    """Helpers that end the chains of a file without ends hide that two legs are a pair: such a body is refused."""
+    made = experiment(data, "fox")
+    with pytest.raises(CorrespondenceError, match="may be a limb") as error:
+        made.run("helpers added + names hashed", side)
+    assert "understudy map" in str(error.value.hint)
 
 
 @pytest.mark.parametrize("side", ["source", "target"])

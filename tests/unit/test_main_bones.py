@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.variants import TRANSFORMS, hash_names, walk
+from tests.variants import TRANSFORMS, hash_names, in_turn, walk
 
+from understudy import samples
 from understudy.correspondence.by_shape import with_roles
 from understudy.figure.kinematics import fk
 from understudy.figure.main_bones import main_bones
 from understudy.figure.measures import is_humanoid, leg_length
-from understudy.figure.roles import roles
+from understudy.figure.roles import leaf_helpers, roles
+from understudy.io import Clip
 
 
 @pytest.mark.parametrize("transform", ["twist bones added", "helpers added", "bones split", "balls as hinges"])
@@ -44,3 +46,15 @@ def test_a_human_without_names_has_the_roles_of_a_human() -> None:
     }
     assert leg_length(body) == pytest.approx(leg_length(clip.skeleton))
     assert with_roles(clip.skeleton, clip.motion) is clip.skeleton
+
+
+def test_helpers_without_names_are_known_by_their_places() -> None:
+    """A twist bone lies on a bone, a helper is short and ends beside it; a limb's own last bones are neither."""
+    adult = hash_names(Clip(skeleton=samples.character("adult"))).clip.skeleton
+    assert not leaf_helpers(adult)
+    for added in ("twist bones added", "helpers added", "twist bones added + helpers added"):
+        made = in_turn(*added.split(" + "), "names hashed")(Clip(skeleton=samples.character("adult")), 1)
+        helpers = {made.clip.skeleton.names[joint] for joint in leaf_helpers(made.clip.skeleton)}
+        assert helpers == set(made.clip.skeleton.names) - {
+            made.joint[name] for name in samples.character("adult").names
+        }

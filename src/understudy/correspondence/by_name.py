@@ -330,8 +330,8 @@ def plan_by_names(skeleton: Skeleton, pose: StandingPose) -> BodyPlan | None:
         left, right = (_make_limb(skeleton, joints, which, kind, pose, four_legged) for which in ("left", "right"))
         pairs.append((left, right))
     return BodyPlan(
-        skeleton=skeleton, kind="quadruped" if four_legged else "biped", root=root, trunk=trunk, limbs=tuple(pairs),
-        named=True, named_trunk=frozenset(trunk),
+        skeleton=skeleton, pose=pose, kind="quadruped" if four_legged else "biped", root=root, trunk=trunk,
+        limbs=tuple(pairs), named=True, named_trunk=frozenset(trunk),
     )  # fmt: skip
 
 
@@ -406,7 +406,7 @@ def _make_limb(
     if four_legged and sum(label(skeleton.names[j]) == "foot" for j in row) > 1:
         # With a paw and a foot above it, the shape shows which of them is on the ground.
         named.pop("end")
-    parts = split_limb(skeleton, row, pose, named, stands=stands)
+    parts = split_limb(skeleton, row, pose, named, stands=stands, heights=pose.heights)
     if palms:
         parts["end"] = palms
     if kind == "leg" and "end" in named:

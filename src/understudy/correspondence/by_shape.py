@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from understudy.base.quaternion import Array, cross, rotate
+from understudy.base.quaternion import Array, cross
 from understudy.base.records import record
 from understudy.correspondence.by_name import named_row, names_tell_parts, split_neck, trunk_by_names
 from understudy.correspondence.pairs import descendants
@@ -20,14 +20,17 @@ from understudy.correspondence.parts import (
     Sides,
     StandingPose,
     find_sides,
+    left_out,
     main_path,
+    mean_pose,
     measure_reach,
     path,
+    pose_at_rest,
     split_limb,
     standing_pose,
 )
 from understudy.figure.main_bones import main_bones
-from understudy.figure.measures import UP
+from understudy.figure.measures import UP, rest_pose_kind
 from understudy.figure.motion import Motion
 from understudy.figure.roles import compound_joints, is_helper_bone, label, meet, roles, side, words
 from understudy.figure.skeleton import JointKind, Skeleton
@@ -294,11 +297,12 @@ def _knees_vote(shape: BodyShape, forward: Array) -> float:
         compounds = compound_joints(skeleton, main_path(skeleton, top, shape.reach))
         for compound, following in pairwise(compounds[1:]):
             knee, foot = compound.centre, following.centre
-            middle = float(skeleton.limits[knee, 0].mean()) if np.isfinite(skeleton.limits[knee, 0]).all() else 0.0
+            is_limited = bool(np.isfinite(skeleton.limits[knee, 0]).all())
+            middle = float(skeleton.limits[knee, 0].mean() - shape.pose.angles[knee]) if is_limited else 0.0
             is_hinge = len(compound.joints) == 1 and skeleton.kinds[knee] is JointKind.HINGE
             if is_hinge and abs(middle) > MIN_KNEE_BIAS_RADIANS:
-                axis = rotate(skeleton.rest_world[1][knee], skeleton.axes[knee, 0])
-                votes -= float(np.sign(middle * (cross(axis, positions[foot] - positions[knee]) @ forward)))
+                step = cross(shape.pose.axes[knee], positions[foot] - positions[knee])
+                votes -= float(np.sign(middle * (step @ forward)))
                 break
     return 4.0 * float(np.sign(votes))
 
@@ -354,6 +358,39 @@ PART_BY_LABEL = {
 """Part of a limb by the label of a joint's name."""
 
 
+MAX_LEFT_OUT_SHARE = 0.4
+"""Length of a branch that is no part of a body, in lengths of its longest limb, from which a limb was missed."""
+
+STANDING_KINDS = ("T-pose", "A-pose", "arms down")
+"""Kinds of rest poses in which a human stands."""
+
+
+def is_understood(plan: BodyPlan) -> bool:
+    """Whether no limb of a body without names was missed."""
+    return plan.named or left_out(plan)[1] <= MAX_LEFT_OUT_SHARE
+
+
+def find_plan(skeleton: Skeleton, motion: Motion | None = None) -> BodyPlan:
+    """Find the parts of a body whose names do not identify them, as it stands at rest or on average in a motion.
+
+    Where the pose that is more likely to stand shows no body, the other one may. A human who stands at rest shows its
+    parts best, and can be told from arbitrary rotations once they are found.
+    """
+    at_rest = plan_by_shape(skeleton, pose_at_rest(skeleton))
+    if motion is None or (is_understood(at_rest) and _stands(at_rest)):
+        return at_rest
+    likely = plan_by_shape(skeleton, standing_pose(skeleton, motion))
+    plans = (likely, plan_by_shape(skeleton, mean_pose(motion)), at_rest)
+    return next((plan for plan in plans if plan.kind != "other" and is_understood(plan)), likely)
+
+
+def _stands(plan: BodyPlan) -> bool:
+    """Whether a body stands as a human in its rest pose, given its parts."""
+    names = plan.skeleton.names
+    known = replace(plan.skeleton, role_joints={role: names[joint] for role, joint in roles_of_plan(plan).items()})
+    return rest_pose_kind(known) in STANDING_KINDS
+
+
 def plan_by_shape(skeleton: Skeleton, pose: StandingPose) -> BodyPlan:
     """Find the parts of a body whose names do not identify its arms and legs."""
     shape = find_shape(skeleton, pose)
@@ -376,7 +413,7 @@ def plan_by_shape(skeleton: Skeleton, pose: StandingPose) -> BodyPlan:
     adapted = _adapt_trunk(skeleton, trunk, kind, named_parts)
     merged = _adapt_trunk(skeleton, _merge_trunk(skeleton, adapted, named_parts), kind, named_parts)
     return BodyPlan(
-        skeleton=skeleton, kind=kind, root=shape.root, trunk=merged, named=False,
+        skeleton=skeleton, pose=pose, kind=kind, root=shape.root, trunk=merged, named=False,
         limbs=tuple(_rename_limbs(skeleton, pair, kind) for pair in pairs),
         named_trunk=frozenset(named_parts), sure_sides=shape.sure or not pairs,
     )  # fmt: skip
@@ -422,6 +459,9 @@ def _make_limbs(shape: BodyShape, branch: Branch, many_legs: bool) -> tuple[Limb
     limbs = []
     rows = [main_path(skeleton, top, shape.reach) for top in branch.tops]
     girdles = [_count_girdle_joints(shape, row, branch, row[0] in shape.standing_tops) for row in rows]
+    heights = pose.heights.copy()
+    if len(rows[0]) == len(rows[1]):
+        heights[rows[0]] = heights[rows[1]] = heights[rows].mean(axis=0)
     for which, i in zip(("left", "right"), order):
         row, stands = rows[i], rows[i][0] in shape.standing_tops
         # Both sides are split alike, also where a pose is not quite symmetric.
@@ -432,8 +472,9 @@ def _make_limbs(shape: BodyShape, branch: Branch, many_legs: bool) -> tuple[Limb
         if stands and len(shape.standing) <= 2 and not named:
             named = {"upper": row[girdle]}
         parts = split_limb(
-            skeleton, row, pose, named, stands=stands and many_legs, girdle=girdle, compound=len(shape.standing) <= 2
-        )
+            skeleton, row, pose, named, stands=stands and many_legs, heights=heights, girdle=girdle,
+            compound=len(shape.standing) <= 2,
+        )  # fmt: skip
         if stands and parts.get("tip"):
             parts["tip"] = _find_toes(shape, parts["tip"])
         limbs.append(Limb(side=which, kind="leg" if stands else "arm", parts=parts, stands=stands, named=False))
@@ -479,7 +520,7 @@ def _count_hip_joints(shape: BodyShape, row: list[int], offsets: Array) -> int:
     """Count the first joints of a leg that lead from the middle of the body out to the hip.
 
     From the hip on, a leg stays at one distance (row's `offsets`) from the middle. Where it spreads, only short bones
-    that go outwards come before the hip.
+    that go outwards, or are too short for a thigh, come before the hip.
     """
     lengths = np.linalg.norm(np.diff(shape.pose.positions[row], axis=0), axis=-1)
     most = MAX_GIRDLE_SHARE * shape.reach[row[0]]
@@ -488,8 +529,9 @@ def _count_hip_joints(shape: BodyShape, row: list[int], offsets: Array) -> int:
         if stays and lengths[:count].sum() < most and lengths[count] >= MIN_THIGH_RATIO * lengths[count + 1]:
             return count
     count = 0
-    while count < len(row) - 3 and offsets[count] < MAX_GIRDLE_OFFSET_RATIO * offsets[count + 1]:
-        if lengths[count] > MAX_GIRDLE_BONE_SHARE * shape.reach[row[0]]:
+    while count < len(row) - 3 and lengths[count] <= MAX_GIRDLE_BONE_SHARE * shape.reach[row[0]]:
+        goes_out = offsets[count] < MAX_GIRDLE_OFFSET_RATIO * offsets[count + 1]
+        if not goes_out and lengths[count] >= MIN_THIGH_RATIO * lengths[count + 1]:
             break
         count += 1
     return count
@@ -717,8 +759,7 @@ def with_roles(skeleton: Skeleton, motion: Motion | None = None) -> Skeleton:
 @lru_cache(maxsize=32)
 def _with_roles(skeleton: Skeleton, motion: Motion | None) -> Skeleton:
     main, named = main_bones(skeleton), roles(skeleton)
-    pose = standing_pose(main.skeleton, None if motion is None else main.of_motion(motion))
-    plan = plan_by_shape(main.skeleton, pose)
+    plan = find_plan(main.skeleton, None if motion is None else main.of_motion(motion))
     found = {role: main.members[joint][0] for role, joint in roles_of_plan(plan).items()}
     # The names of an animal's parts mean other joints than a human's.
     found = found | named if found and plan.kind != "quadruped" else found

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from understudy.base.quaternion import Array, between, rotate, unrotate
+from understudy.base.quaternion import Array, between, conjugate, multiply, rotate, twist_angle, unrotate
 from understudy.base.records import record
 from understudy.figure.kinematics import fk
 from understudy.figure.measures import UP, partners, rest_pose_fits, rest_pose_kind
@@ -57,6 +57,8 @@ class BodyPlan:
     """A body split into its parts."""
 
     skeleton: Skeleton
+    pose: StandingPose
+    """The body standing, as its parts were found."""
     kind: str
     """biped, quadruped, bird, spider or insect, fish, other."""
     root: int
@@ -129,6 +131,36 @@ def measure_reach(skeleton: Skeleton) -> Array:
     return reach
 
 
+MAX_TWIN_DIFFERENCE = 0.2
+"""Share by which the lengths of two limbs may differ of which one is taken for a part of the trunk."""
+
+
+def left_out(plan: BodyPlan) -> tuple[int, float]:
+    """The joint that begins the longest branch of a body that is in no part of it, and its length in longest limbs.
+
+    A body of a known kind may carry any other branches, but not the twin of one that is taken for spine, head or tail.
+    """
+    skeleton, reach = plan.skeleton, measure_reach(plan.skeleton)
+    limbs = [limb for pair in plan.limbs for limb in pair if limb.bones]
+    rows = [*plan.trunk.values(), *(row for limb in limbs for row in (*limb.parts.values(), *limb.digits.values()))]
+    inside = np.zeros(skeleton.num_joints, bool)
+    inside[plan.root] = True
+    for row in rows:
+        inside[[joint for last in row for joint in skeleton.chain(last)]] = True
+    longest = max((float(reach[limb.bones[0]]) for limb in limbs), default=float(reach[plan.root]))
+    branches = np.flatnonzero(~inside & skeleton.below(plan.root) & inside[skeleton.parents])
+    lengths = reach + skeleton.lengths
+    if plan.kind != "other" and plan.limbs:
+        trunk = np.array([joint for row in plan.trunk.values() for joint in row], dtype=np.intp)
+        beside = skeleton.parents[branches][:, None] == skeleton.parents[trunk]
+        alike = np.abs(lengths[branches][:, None] - lengths[trunk]) <= MAX_TWIN_DIFFERENCE * lengths[trunk]
+        branches = branches[np.any(beside & alike, axis=1)]
+    if not len(branches):
+        return plan.root, 0.0
+    first = int(branches[np.argmax(lengths[branches])])
+    return first, float(lengths[first]) / max(longest, 1e-9)
+
+
 def path(skeleton: Skeleton, top: int, bottom: int) -> list[int]:
     """The joints from one down to its descendant, both included."""
     chain = skeleton.chain(bottom)
@@ -190,6 +222,7 @@ def split_limb(
     named: Mapping[str, int],
     *,
     stands: bool,
+    heights: Array,
     girdle: int = 0,
     compound: bool = True,
 ) -> dict[str, tuple[int, ...]]:
@@ -201,6 +234,7 @@ def split_limb(
         pose: The body standing.
         named: Joints identified by name: `upper`, `lower`, `end`; names that the joints' axes contradict are not used.
         stands: Whether the body stands on this limb.
+        heights: (J,) metres above the ground, the joints.
         girdle: How many first joints of the row belong to the girdle.
         compound: Whether hinges may form one joint; the legs of insects have a coxa that is a bone of its own.
     """
@@ -217,7 +251,7 @@ def split_limb(
     # A joint of several motors is a hip or shoulder; without one, the lengths of the bones show where the limb begins.
     upper = known.get("upper", first + _find_upper(centres[first:], pose.positions, stands) if found is None else found)
     lower = known.get("lower", min(upper + 1, len(centres)))
-    end = known.get("end", _find_end(centres, upper, lower, pose.heights, stands))
+    end = known.get("end", _find_end(centres, upper, lower, heights, stands))
     slices = {
         "girdle": compounds[:upper], "upper": compounds[upper:lower], "lower": compounds[lower:end],
         "end": compounds[end : end + 1], "tip": compounds[end + 1 :],
@@ -331,6 +365,10 @@ class StandingPose:
     """(J, 3) metres, the end of each joint's bone: its farthest end point, else the joint itself."""
     heading: Array | None = None
     """(3,) the level direction of travel; None if no motion shows it."""
+    axes: Array = field(default_factory=lambda: np.zeros((0, 3)))
+    """(J, 3) the first axes of the joints; () if only places are known."""
+    angles: Array = field(default_factory=lambda: np.zeros(0))
+    """(J,) radians about these axes from the rest pose."""
 
     @property
     def lowest(self) -> Array:
@@ -345,24 +383,53 @@ class StandingPose:
 
 
 def standing_pose(skeleton: Skeleton, motion: Motion | None = None) -> StandingPose:
-    """The rest pose; if it is no pose of the body, the mean pose of the motion in the frame of the root."""
+    """The rest pose; if it is no pose of the body, the mean pose of the motion."""
     human = rest_pose_kind(skeleton) not in ("no pose", "not humanoid")
     if motion is None or not (_is_laid_out(skeleton) or (not human and not rest_pose_fits(motion))):
-        positions, rotations = skeleton.rest_world
-        return StandingPose(positions=positions, tips=_bone_tips(skeleton, positions, rotations))
+        return pose_at_rest(skeleton)
+    return mean_pose(motion)
+
+
+def pose_at_rest(skeleton: Skeleton) -> StandingPose:
+    """The rest pose as a body standing."""
+    positions, rotations = skeleton.rest_world
+    return StandingPose(
+        positions=positions,
+        tips=_bone_tips(skeleton, positions, rotations),
+        axes=rotate(rotations, skeleton.axes[:, 0]),
+        angles=np.zeros(skeleton.num_joints),
+    )
+
+
+def mean_pose(motion: Motion) -> StandingPose:
+    """The mean pose of a motion in the frame of the hips.
+
+    The hips are the first joint that branches: a root on the floor need not turn with the body.
+    """
+    skeleton = motion.skeleton
     frames = np.unique(np.linspace(0, motion.num_frames - 1, MAX_SAMPLED_FRAMES).astype(int))
     pose = fk(motion[frames])
     ends = np.stack([_bone_tips(skeleton, p, r) for p, r in zip(pose.positions, pose.rotations)])
-    root_rotation, root_position = pose.rotations[:, :1], pose.positions[:, :1]
-    up = unrotate(root_rotation[:, 0], UP).mean(axis=0)
+    hips = 0
+    while len(skeleton.children[hips]) == 1:
+        hips = skeleton.children[hips][0]
+    rotation, origin = pose.rotations[:, [hips]], pose.positions[:, [hips]]
+    up = unrotate(rotation[:, 0], UP).mean(axis=0)
     upright = between(up / max(float(np.linalg.norm(up)), 1e-9), UP)
-    positions = rotate(upright, unrotate(root_rotation, pose.positions - root_position).mean(axis=0))
-    path = unrotate(root_rotation[:-1, 0], np.diff(pose.positions[:, 0], axis=0)).sum(axis=0)
+    positions = rotate(upright, unrotate(rotation, pose.positions - origin).mean(axis=0))
+    tips = rotate(upright, unrotate(rotation, ends - origin).mean(axis=0))
+    # What carries the body is no part of it, wherever it lies on average.
+    positions[:hips] = tips[:hips] = 0.0
+    axes = rotate(upright, unrotate(rotation, rotate(pose.rotations, skeleton.axes[:, 0])).mean(axis=0))
+    turns = multiply(conjugate(skeleton.rest), motion.rotations[frames])
+    path = unrotate(rotation[:-1, 0], np.diff(origin[:, 0], axis=0)).sum(axis=0)
     travel = rotate(upright, path) * [1.0, 0.0, 1.0]
     distance = float(np.linalg.norm(travel))
     return StandingPose(
         positions=positions,
-        tips=rotate(upright, unrotate(root_rotation, ends - root_position).mean(axis=0)),
+        tips=tips,
+        axes=axes,
+        angles=twist_angle(turns, skeleton.axes[:, 0]).mean(axis=0),
         heading=travel / distance if distance > 0.2 * float(np.ptp(positions, axis=0).max()) else None,
     )
 

@@ -17,7 +17,7 @@ from understudy.base.quaternion import Array, conjugate, cross, from_axis_angle,
 from understudy.base.records import record
 from understudy.correspondence.alignment import Alignment, align
 from understudy.correspondence.by_name import UNKNOWN, convention, plan_by_names
-from understudy.correspondence.by_shape import feet_point_back, plan_by_shape
+from understudy.correspondence.by_shape import feet_point_back, find_plan, is_understood
 from understudy.correspondence.carry import transfer_motion
 from understudy.correspondence.detached import find_pieces
 from understudy.correspondence.neutral_pose import stands_at_rest
@@ -28,6 +28,7 @@ from understudy.correspondence.parts import (
     Limb,
     bends_alike,
     describe,
+    left_out,
     limb_name,
     measure_reach,
     part_name,
@@ -413,7 +414,7 @@ def try_map(
     failures = trial.check()
     if source.kind == target.kind == "biped":
         failures += [*_unlike_proportions(source, "source"), *_unlike_proportions(target, "target")]
-        failures += _exchanged_sides((source, source_motion), (target, target_motion))
+        failures += _exchanged_sides(source, target)
     return tuple(failures)
 
 
@@ -463,19 +464,19 @@ def _unlike_proportions(plan: BodyPlan, who: str) -> list[Failure]:
     return failures
 
 
-def _exchanged_sides(*bodies: tuple[BodyPlan, Motion | None]) -> list[Failure]:
+def _exchanged_sides(*bodies: BodyPlan) -> list[Failure]:
     """A failure if the feet of one of two bodies point backwards, given which sides are called left, or if the left of
     its arms is not the left of its legs."""
-    faults = [_fault_of_sides(plan, _thinned(motion)) for plan, motion in bodies]
+    faults = [_fault_of_sides(plan) for plan in bodies]
     if faults[0] == faults[1]:
         return []
     who, fault = ("source", faults[0]) if faults[0] else ("target", faults[1])
     return [Failure(sentence=f"{fault.format(who)}, as if names exchanged left and right", exchanged=True)]
 
 
-def _fault_of_sides(plan: BodyPlan, motion: Motion | None) -> str:
+def _fault_of_sides(plan: BodyPlan) -> str:
     """What is wrong about the sides of a body; empty if nothing is."""
-    pose = standing_pose(plan.skeleton, motion)
+    pose = plan.pose
     pairs = [(left.bones[0], right.bones[0]) for left, right in plan.limbs if left.bones and right.bones]
     lines = np.array([pose.positions[left] - pose.positions[right] for left, right in pairs]).reshape(-1, 3)
     lines = lines * [1.0, 0.0, 1.0]
@@ -893,6 +894,7 @@ def _suggest_and_try(
             best = correspondence, failures
             unclear = () if exchanged else _unclear_sides(source_plan, target_plan)
             unclear += (*_unclear_arms(source_plan, target_plan), *_unclear_pieces(source_plan, target_plan))
+            unclear += _unclear_parts(source_plan, target_plan)
         if not failures:
             break
     assert best is not None
@@ -923,6 +925,19 @@ def _unclear_arms(source: BodyPlan, target: BodyPlan) -> tuple[Failure, ...]:
             sentence = f"the {who} has {len(tops)} pairs of limbs that can be its arms, from {bones}, and no name says"
             failures.append(Failure(sentence=f"{sentence} which", stops=True))
     return tuple(failures)
+
+
+def _unclear_parts(source: BodyPlan, target: BodyPlan) -> tuple[Failure, ...]:
+    """A failure for each body without names of which a long branch is no part that can be identified."""
+    return tuple(
+        Failure(
+            sentence=f"a branch of the {who} that may be a limb, from `{plan.skeleton.names[left_out(plan)[0]]}`, is "
+            "no part that can be identified",
+            stops=True,
+        )
+        for who, plan in (("source", source), ("target", target))
+        if not is_understood(plan)
+    )
 
 
 MIN_PIECES = 3
@@ -969,11 +984,11 @@ def _plans_to_try(
     """Ways to split two bodies into parts, the most trusted first, and whether the target's sides are exchanged."""
     first, second = split_body(source, source_motion), split_body(target, target_motion)
     yield first, second, False
-    by_shape = plan_by_shape(target, standing_pose(target, target_motion)) if second.named else None
+    by_shape = find_plan(target, target_motion) if second.named else None
     if by_shape is not None:
         yield first, by_shape, False
     if first.named:
-        source_by_shape = plan_by_shape(source, standing_pose(source, source_motion))
+        source_by_shape = find_plan(source, source_motion)
         yield source_by_shape, second, False
         if by_shape is not None:
             yield source_by_shape, by_shape, False
@@ -998,8 +1013,7 @@ def check_trial(correspondence: Correspondence, failures: Sequence[Failure]) -> 
 
 def split_body(skeleton: Skeleton, motion: Motion | None = None) -> BodyPlan:
     """Find the parts of a body: by name if names identify arms and legs, else by shape."""
-    pose = standing_pose(skeleton, motion)
-    return plan_by_names(skeleton, pose) or plan_by_shape(skeleton, pose)
+    return plan_by_names(skeleton, standing_pose(skeleton, motion)) or find_plan(skeleton, motion)
 
 
 def _no_match_error(source: BodyPlan, target: BodyPlan) -> CorrespondenceError:

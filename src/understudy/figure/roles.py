@@ -169,7 +169,10 @@ def is_end_bone(skeleton: Skeleton, joint: int) -> bool:
 
 @lru_cache(maxsize=64)
 def leaf_helpers(skeleton: Skeleton) -> frozenset[int]:
-    """Helper bones that carry nothing but helper bones, and idle motors. An end with a length of its own is a bone."""
+    """Helper bones that carry nothing but helper bones, and idle motors. An end with a length of its own is a bone.
+
+    Names tell them; where no name says anything, their places do.
+    """
     size = max(float(np.ptp(skeleton.rest_world[0], axis=0).max()), 1e-9)
     long = {end.joint for end in skeleton.ends if np.linalg.norm(end.offset) > MIN_BONE_SIZES * size}
     for joint in range(1, skeleton.num_joints):
@@ -181,7 +184,56 @@ def leaf_helpers(skeleton: Skeleton) -> frozenset[int]:
         carries = any(child not in helpers for child in skeleton.children[joint])
         if is_helper_bone(skeleton, joint) and not is_bone and not carries:
             helpers.add(joint)
-    return frozenset(helpers | _idle_motors(skeleton))
+    return frozenset(helpers | _idle_motors(skeleton) | _unnamed_helpers(skeleton))
+
+
+MAX_HELPER_SIZES = 0.08
+"""Length of a helper bone without a name as a share of the size of the body."""
+
+MAX_OFF_BONE_SHARE = 0.02
+"""Distance of a twist bone from the bone that it twists, in lengths of that bone."""
+
+
+def _unnamed_helpers(skeleton: Skeleton) -> set[int]:
+    """Helper bones of a body whose names say nothing: small branches without an end, beside one that carries more."""
+    if any(label(name) or side(name) for name in skeleton.names):
+        return set()
+    size = max(float(np.ptp(skeleton.rest_world[0], axis=0).max()), 1e-9)
+    # Metres from each joint to its own farthest end; to the farthest end or joint below it; whether an end is below it.
+    own = np.zeros(skeleton.num_joints)
+    for end in skeleton.ends:
+        joint = skeleton.index[end.joint]
+        own[joint] = max(own[joint], float(np.linalg.norm(end.offset)))
+    reach, ended = own.copy(), own > 0.0
+    given, helpers = set(skeleton.role_joints.values()), set[int]()
+    for joint in range(skeleton.num_joints - 1, -1, -1):
+        bones = list(skeleton.children[joint])
+        for child in skeleton.children[joint]:
+            if ended[child] or skeleton.names[child] in given:
+                continue
+            others = [other for other in bones if other != child]
+            carrying = [other for other in others if reach[other] > 0.0]
+            length = float(skeleton.lengths[child] + reach[child])
+            if any(_is_on_bone(skeleton, child, other) for other in carrying):
+                length, is_helper = float(reach[child]), True
+            else:
+                # What has no end, beside what has one, shows no bone of its own.
+                has_end = own[joint] > 0.0 or bool(ended[others].any())
+                is_helper = has_end or (reach[child] == 0.0 and bool(carrying))
+            if is_helper and length < MAX_HELPER_SIZES * size:
+                helpers.update(np.flatnonzero(skeleton.below(child)).tolist())
+                bones.remove(child)
+        reach[joint] = max([own[joint], *(skeleton.lengths[bones] + reach[bones])])
+        ended[joint] = own[joint] > 0.0 or bool(ended[bones].any())
+    return helpers
+
+
+def _is_on_bone(skeleton: Skeleton, joint: int, other: int) -> bool:
+    """Whether a joint lies on the straight line from its parent to another child of it, or at its end."""
+    bone, offset = skeleton.offsets[other], skeleton.offsets[joint]
+    length = max(float(np.linalg.norm(bone)), 1e-12)
+    along, limit = float(offset @ bone) / length**2, MAX_OFF_BONE_SHARE
+    return 0.0 < along < 1.0 + limit and float(np.linalg.norm(offset - along * bone)) < limit * length
 
 
 def _idle_motors(skeleton: Skeleton) -> set[int]:

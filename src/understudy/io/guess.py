@@ -193,8 +193,7 @@ def _hanging(skeleton: Skeleton, motion: Motion | None) -> Array:
 def _body_by_shape(body: _Body, motion: Motion | None, up: str) -> _Body:
     """A body with the legs and the head that its shape shows if it is a human's, given which way is up."""
     # Files whose joints have names do not load these modules.
-    from understudy.correspondence.by_shape import plan_by_shape, roles_of_plan
-    from understudy.correspondence.parts import standing_pose
+    from understudy.correspondence.by_shape import find_plan, roles_of_plan
 
     turn = world_from_file(up)
     skeleton, rest, offsets = body.skeleton, body.skeleton.rest.copy(), body.skeleton.offsets.copy()
@@ -205,9 +204,7 @@ def _body_by_shape(body: _Body, motion: Motion | None, up: str) -> _Body:
         rotations[:, 0] = multiply(turn, rotations[:, 0])
         motion = replace(motion, skeleton=upright, root=rotate(turn, motion.root), rotations=rotations)
     main = main_bones(upright)
-    plan = plan_by_shape(
-        main.skeleton, standing_pose(main.skeleton, None if motion is None else main.of_motion(motion))
-    )
+    plan = find_plan(main.skeleton, None if motion is None else main.of_motion(motion))
     joints = {role: main.members[joint][0] for role, joint in roles_of_plan(plan).items()}
     if plan.kind != "biped" or not {"head", "left_foot", "right_foot"} <= joints.keys():
         return body
