@@ -86,6 +86,24 @@ def test_limbs_one_bone_off_fail(rig: str, wrong: str) -> None:
     assert try_map(correspondence, plans[0], other)
 
 
+@pytest.mark.parametrize("rig", ["Mixamo", "Unreal 4", "MMD", "Daz Genesis 3 and 8", "Rokoko"])
+def test_a_hand_played_by_a_finger_fails(rig: str) -> None:
+    adult, body = samples.character("adult"), main_bones(RIGS[rig].clip().skeleton).skeleton
+    plans = split_body(adult), split_body(body)
+    hands = {limb.parts["end"][0]: limb for pair in plans[1].limbs for limb in pair if limb.kind == "arm"}
+    wrong = {
+        body.names[hand]: body.names[next(bones[0] for finger, bones in limb.digits.items() if "index" in finger)]
+        for hand, limb in hands.items()
+    }
+    pairs = [replace(pair, target=tuple(wrong.get(bone, bone) for bone in pair.target)) for pair in match(*plans)]
+    taken = {bone for pair in pairs for bone in pair.target if bone in wrong.values()}
+    pairs = [p for p in pairs if not (taken & set(p.target)) or p.source[0] in ("LeftHand", "RightHand")]
+    correspondence = Correspondence(source=adult, target=body, pairs=tuple(pairs))
+    failures = [f.sentence for f in try_map(correspondence, *plans)]
+    for hand in wrong:
+        assert any(f"`{hand}` stays unmoved" in sentence and "plays the" in sentence for sentence in failures), failures
+
+
 @pytest.mark.parametrize("part", ["head", "spine"])
 def test_a_head_below_the_arms_and_a_stiff_back_fail(part: str) -> None:
     body = main_bones(RIGS["Unreal 4"].clip().skeleton).skeleton

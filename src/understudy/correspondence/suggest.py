@@ -632,7 +632,26 @@ class _Trial:
                 if is_long and not any(self._moves(j) for j in _turning_with(skeleton, row, joint)):
                     name = skeleton.names[joint]
                     failures.append(Failure(sentence=f"`{name}` stays unmoved", bones=frozenset((name,))))
+            failures += self._stiff_ends(limb, other)
         return failures
+
+    def _stiff_ends(self, limb: Limb, other: Limb) -> list[Failure]:
+        """Failures for wrists and ankles that stay unmoved above the finger or toe that plays the hand or foot."""
+        skeleton, hand = self.target.skeleton, limb.parts.get("end", ())
+        pair = self.correspondence.pair_of("source", self.source.skeleton.names[hand[0]]) if hand else None
+        if pair is None or "lower" not in other.parts:
+            return []
+        row, lower = skeleton.chain(skeleton.index[pair.target[0]]), other.parts["lower"][-1]
+        start = row.index(lower) + 1 if lower in row else len(row)
+        end = "hand" if limb.kind == "arm" else "foot"
+        stiff = [j for j in row[start:-1] if not any(self._moves(i) for i in _turning_with(skeleton, row, j))]
+        return [
+            Failure(
+                sentence=f"`{skeleton.names[joint]}` stays unmoved: `{pair.target[0]}` plays the {limb.side} {end}",
+                bones=frozenset((skeleton.names[joint], *pair.target)),
+            )
+            for joint in stiff[:1]
+        ]
 
     def _moves(self, joint: int) -> bool:
         """Whether a joint of the target ever turns against its parent; a fixed one need not."""
