@@ -151,7 +151,8 @@ def left_out(plan: BodyPlan) -> tuple[int, float]:
     branches = np.flatnonzero(~inside & skeleton.below(plan.root) & inside[skeleton.parents])
     lengths = reach + skeleton.lengths
     if plan.kind != "other" and plan.limbs:
-        trunk = np.array([joint for row in plan.trunk.values() for joint in row], dtype=np.intp)
+        guessed = [row for part, row in plan.trunk.items() if part not in plan.named_trunk]
+        trunk = np.array([joint for row in guessed for joint in row], dtype=np.intp)
         beside = skeleton.parents[branches][:, None] == skeleton.parents[trunk]
         alike = np.abs(lengths[branches][:, None] - lengths[trunk]) <= MAX_TWIN_DIFFERENCE * lengths[trunk]
         branches = branches[np.any(beside & alike, axis=1)]

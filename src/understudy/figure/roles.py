@@ -219,13 +219,20 @@ def _unnamed_helpers(skeleton: Skeleton) -> set[int]:
             else:
                 # What has no end, beside what has one, shows no bone of its own.
                 has_end = own[joint] > 0.0 or bool(ended[others].any())
-                is_helper = has_end or (reach[child] == 0.0 and bool(carrying))
+                is_leaf = reach[child] == 0.0 and bool(carrying)
+                is_helper = has_end or (is_leaf and not any(_is_like(skeleton, child, other) for other in others))
             if is_helper and length < MAX_HELPER_SIZES * size:
                 helpers.update(np.flatnonzero(skeleton.below(child)).tolist())
                 bones.remove(child)
         reach[joint] = max([own[joint], *(skeleton.lengths[bones] + reach[bones])])
         ended[joint] = own[joint] > 0.0 or bool(ended[bones].any())
     return helpers
+
+
+def _is_like(skeleton: Skeleton, joint: int, other: int) -> bool:
+    """Whether a bone is nearly as long as one beside it and leads the same way, as toes and fingers do."""
+    offset, length = skeleton.offsets[other], float(skeleton.lengths[other])
+    return 0.5 * length < skeleton.lengths[joint] < 2.0 * length and float(skeleton.offsets[joint] @ offset) > 0.0
 
 
 def _is_on_bone(skeleton: Skeleton, joint: int, other: int) -> bool:
