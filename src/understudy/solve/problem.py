@@ -149,6 +149,11 @@ class Problem:
         return tuple(constraint.frames(self.times) for constraint in self.constraints)
 
     @cached
+    def held_frames(self) -> HeldFrames:
+        """The frames at which constraints hold, as one array."""
+        return HeldFrames.of(self.constraints, self.constraint_frames)
+
+    @cached
     def targets(self) -> tuple[Target, ...]:
         """Each constraint with the indices of its points and joints."""
         indices: dict[tuple[int, str, bytes], int] = {}
@@ -277,6 +282,39 @@ DEFINING = ("actors", "constraints", "whole", "first", "_resolved", "constraint_
 
 POSITION_INDEPENDENT = ("targets", "points", "body_points")
 """The cached properties that do not depend on the positions of the actors."""
+
+
+@record
+class HeldFrames:
+    """The frames at which constraints hold, of one constraint after the other."""
+
+    frames: np.ndarray
+    """(H,) frames, rising for each constraint."""
+    bounds: np.ndarray
+    """(C + 1,) where those of each constraint begin and end."""
+    is_end: np.ndarray
+    """(H,) whether the constraint begins or ends there."""
+
+    @staticmethod
+    def of(constraints: Sequence[Constraint], frames: Sequence[np.ndarray]) -> HeldFrames:
+        """The frames (n,) of each of some constraints as one array."""
+        bounds = np.concatenate([np.zeros(1, dtype=np.intp), np.cumsum([len(held) for held in frames], dtype=np.intp)])
+        is_end = np.zeros(bounds[-1], bool)
+        is_end[bounds[:-1][np.diff(bounds) > 0]] = True
+        is_end[bounds[1:][np.diff(bounds) > 0] - 1] = True
+        for constraint, held, first in zip(constraints, frames, bounds.tolist(), strict=False):
+            if constraint.instants or type(constraint).ends is not Constraint.ends:
+                is_end[first + np.searchsorted(held, constraint.ends(held))] = True
+        every = np.concatenate([np.zeros(0, dtype=np.intp), *frames])
+        return HeldFrames(frames=every, bounds=bounds, is_end=is_end)
+
+    def select(self, indices: Sequence[int]) -> HeldFrames:
+        """The frames of the constraints of some indices, in that order."""
+        chosen = np.array(indices, dtype=np.intp)
+        lengths = np.diff(self.bounds)[chosen]
+        bounds = np.concatenate([np.zeros(1, dtype=np.intp), np.cumsum(lengths)])
+        at = np.arange(bounds[-1]) + np.repeat(self.bounds[:-1][chosen] - bounds[:-1], lengths)
+        return HeldFrames(frames=self.frames[at], bounds=bounds, is_end=self.is_end[at])
 
 
 @record
