@@ -133,7 +133,7 @@ class ProblemAtFrames:
         return windows
 
     def positions(self, postures: tuple[Posture, ...]) -> Array:
-        """(N, P, 3) metres, world: the points of the problem; none where no constraint reads one, such as joint limits."""
+        """(N, P, 3) metres, world: the points of the problem; none if all constraints are on joints, such as limits."""
         if not any(len(target.points) for target in self.targets):
             return np.empty((len(self.frames), 0, 3))
         return self.bodies_at_frames.points(postures, self.body_points)

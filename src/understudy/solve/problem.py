@@ -14,9 +14,11 @@ from understudy.base.errors import OptionError, UnknownNameError, nearest_names
 from understudy.base.quaternion import Array
 from understudy.base.records import cached, record, unchecked
 from understudy.constraints.base import Constraint, PointRef
+from understudy.figure.limbs import limb_joints
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion
-from understudy.figure.skeleton import Point
+from understudy.figure.roles import roles
+from understudy.figure.skeleton import JointKind, Point
 from understudy.solve.coordinates import Body, BodyPoints, find_costs, make_rest_body, prune_as_used
 
 
@@ -231,7 +233,8 @@ class Problem:
             return set()
         skeleton = actor.motion.skeleton
         point_joints, rotation_joints = self._constrained_joints(number)
-        joints = {ancestor for joint in point_joints for ancestor in skeleton.chain(joint)} | rotation_joints
+        joints = {ancestor for joint in point_joints for ancestor in skeleton.chain(joint)}
+        joints = (joints if actor.joints else joints - pelvis_bones(actor.motion)) | rotation_joints
         return joints if actor.joints is None else joints & {skeleton.joint(name) for name in actor.joints}
 
     def _constrained_joints(self, number: int) -> tuple[set[int], set[int]]:
@@ -280,8 +283,17 @@ def _ids(resolved: ResolvedRefs) -> list[list[tuple[int, str, bytes]]]:
 DEFINING = ("actors", "constraints", "whole", "first", "_resolved", "constraint_frames")
 """The attributes that define a problem."""
 
-POSITION_INDEPENDENT = ("targets", "points", "body_points")
+POSITION_INDEPENDENT = ("targets", "points", "body_points", "held_frames", "metric", "units", "leg")
 """The cached properties that do not depend on the positions of the actors."""
+
+
+def pelvis_bones(motion: Motion) -> set[int]:
+    """Joints between the trunk and a thigh that the motion never turns: bones of the pelvis, which is rigid."""
+    skeleton = motion.skeleton
+    thighs = [joint for role, joint in roles(skeleton).items() if role.endswith("upper_leg")]
+    above = {joint for thigh in thighs for joint in skeleton.chain(thigh)} - set(thighs)
+    balls = {joint for joint in above & motion.still_joints if skeleton.kinds[joint] is JointKind.BALL}
+    return {joint for joint in balls if limb_joints(skeleton)[joint]}
 
 
 @record
