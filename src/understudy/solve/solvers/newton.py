@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field, replace
 
 import numpy as np
@@ -448,14 +448,14 @@ class LinearizedStep:
         Inactive residuals that the step would violate by more than a margin become active. By the normal equations each
         change needs a factorisation, and the steps after the `first` of a level make fewer.
         """
-        pattern, one_sided = self.step_pattern.pattern, self.step_pattern.layout.one_sided
+        one_sided = self.step_pattern.layout.one_sided
         old_share = damping / (1.0 + damping)
         residuals = self.values - (1.0 - old_share) * self.linear_part
         excluded, dropped = self.inactive, np.zeros(len(residuals), bool)
         by_keys = self.band is None
         changes = MAX_ACTIVE_SET_CHANGES if not by_keys else MAX_KEY_CHANGES if first else MAX_LATE_KEY_CHANGES
         for number in range(changes):
-            forces = self._forces(residuals, damping, excluded)
+            forces, change, residuals_after = self._solve(residuals, damping, excluded)
             # One-sided residuals with negative forces are dropped and the step is solved again. Clipping their forces
             # to zero instead would leave the other forces out of balance.
             negative = one_sided & (forces < 0.0)
@@ -464,30 +464,33 @@ class LinearizedStep:
             can_add = margin < np.inf and number < MAX_ADDING_CHANGES
             added = one_sided & excluded & ~dropped & can_add
             if added.any():
-                added &= self._after(residuals, forces / (1.0 + damping)) > margin
+                added &= residuals_after() > margin
             pull = -float(forces[negative].min(initial=0.0))
             if pull <= (NEGLIGIBLE_PULL if by_keys else 0.0) * float(np.abs(forces).max()) and not added.any():
                 break
             excluded = (excluded | negative) & ~added
-        change = keys_of_forces(pattern, self.jacobian, forces / (1.0 + damping))
-        return forces, tuple(old_share * old + new for old, new in zip(keys, change, strict=True))
+        return forces, tuple(old_share * old + new for old, new in zip(keys, change(), strict=True))
 
-    def _after(self, residuals: Array, forces: Array) -> Array:
-        """(A,) residuals (A,) after the change of the keys under forces (A,), if they were linear."""
-        if self.band is not None:
-            return residuals - band_product(self.band, forces)
-        pattern = self.step_pattern.pattern
-        displacement = pattern.curves.values(keys_of_forces(pattern, self.jacobian, forces))
-        return residuals + self.step_pattern.linear_part(self.jacobian, displacement)
-
-    def _forces(self, residuals: Array, damping: float, excluded: np.ndarray) -> Array:
-        """(A,) the forces, with some residuals (A,) excluded."""
+    def _solve(
+        self, residuals: Array, damping: float, excluded: np.ndarray
+    ) -> tuple[Array, Callable[[], Keys], Callable[[], Array]]:
+        """The forces (A,) with some residuals (A,) excluded; and, when they are asked for, the change of the keys that
+        they make, and the residuals (A,) after it, if they were linear."""
         matrix = self.factored[-1] if self.factored else None
         pattern, compliance = self.step_pattern.pattern, self.step_pattern.compliance
         if self.band is None:
             previous = matrix if isinstance(matrix, FactoredKeys) else None
-            matrix = FactoredKeys.of(pattern, self.jacobian, compliance, damping, excluded, previous)
-        elif not isinstance(matrix, FactoredMatrix) or matrix.damping != damping or not matrix.exclude(excluded):
+            by_keys = FactoredKeys.of(pattern, self.jacobian, compliance, damping, excluded, previous)
+            self.factored[:] = [by_keys]
+            forces, keys, change = by_keys.solve(residuals)
+            return forces, lambda: keys, lambda: residuals + change
+        if not isinstance(matrix, FactoredMatrix) or matrix.damping != damping or not matrix.exclude(excluded):
             matrix = FactoredMatrix.of(pattern, self.band, compliance, damping, excluded)
         self.factored[:] = [matrix]
-        return matrix.forces(residuals)
+        forces = matrix.forces(residuals)
+        damped, band = forces / (1.0 + damping), self.band
+        return (
+            forces,
+            lambda: keys_of_forces(pattern, self.jacobian, damped),
+            lambda: residuals - band_product(band, damped),
+        )
