@@ -520,12 +520,13 @@ class Spacetime(Solver):
     @staticmethod
     def _is_better(problem: Problem, result: Attempt, best: Attempt) -> bool:
         """Whether a result misses less than another one, and is worth what it moves: where the other one only misses
-        what yields, no joint of a body with limbs may be far from where it was for a small miss."""
+        what yields and limbs can meet, no joint of a body with limbs may be far from where it was for a small miss."""
         constraints = problem.constraints
         if result.excess >= best.excess:
             return False
         has_limbs = bool(limb_coordinates(problem).any())
-        must_move = any(not constraints[i].yields for i in best.unmet)
+        of_trunk, _ = split_by_part(problem, sorted(best.unmet))
+        must_move = of_trunk or any(not constraints[i].yields for i in best.unmet)
         if not (best.evaluation and has_limbs) or must_move:
             return True
         metres = [best.worst[i] * (problem.leg if constraints[i].angular else 1.0) for i in best.unmet]
