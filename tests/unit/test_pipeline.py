@@ -226,7 +226,7 @@ def reaching(height: float) -> Solution:
     return retarget(walk(), walk().skeleton, contacts=scene().contacts, constraints=[beyond(height)])
 
 
-@pytest.mark.parametrize("height", [2.3, 3.0, 9.0])
+@pytest.mark.parametrize("height", [2.3, 2.6, 2.8, 3.0, 9.0])
 def test_what_cannot_be_reached_is_named_and_the_rest_is_met(height: float) -> None:
     """Plants still, no joint faster than two and a half times the walk's fastest, and a sentence that says why."""
     found = reaching(height)

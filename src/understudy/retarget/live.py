@@ -392,8 +392,9 @@ class LiveSession:
             solver = replace(solver, hold=solver.hold - begin, until=solver.until - begin)
         pulling = (number for number, each in enumerate(problem.constraints) if type(each).pull is not Constraint.pull)
         fixing = tuple(number for number in pulling if number in as_asked)
-        if any(kept[number] in asked for number in fixing):
-            problem = shift_starts(problem, fixing, fade_seconds=MIN_SHIFT_FADE_SECONDS)
+        reaching = {number for number in fixing if kept[number] in asked}
+        if reaching:
+            problem = shift_starts(problem, fixing, reaching=reaching, fade_seconds=MIN_SHIFT_FADE_SECONDS)
         bodies, _ = replace(solver, iterations=min(solver.iterations, MAX_LIVE_STEPS)).move(problem, watch)
         return problem.restored(bodies)
 

@@ -429,13 +429,15 @@ def shift_plan_starts(plan: Plan, user_constraints: Sequence[Constraint]) -> Pla
     """A plan with its start motions shifted to where constraints fix the actors in the world [Gleicher98, sec. 3.8].
 
     Contacts shift the whole motion. The user's constraints, the last of the plan, shift it only around their times: a
-    target for a hand does not move the walk before and after it.
+    target for a hand does not move the walk before and after it, and in flight the body follows only where the arm does
+    not reach.
     """
     num_generated = len(plan.constraints) - len(user_constraints)
     fixing = tuple(i for i, c in enumerate(plan.constraints) if type(c).pull is not Constraint.pull)
     problem = shift_starts(plan.problem(), tuple(i for i in fixing if i < num_generated))
-    if any(i >= num_generated for i in fixing):
-        problem = shift_starts(problem, fixing, fade_seconds=MIN_SHIFT_FADE_SECONDS)
+    asked = {i for i in fixing if i >= num_generated}
+    if asked:
+        problem = shift_starts(problem, fixing, reaching=asked, fade_seconds=MIN_SHIFT_FADE_SECONDS)
     return plan.with_problem(problem)
 
 
