@@ -441,6 +441,22 @@ def shift_plan_starts(plan: Plan, user_constraints: Sequence[Constraint]) -> Pla
     return plan.with_problem(problem)
 
 
+def plan_of_contacts(plan: Plan, asked: Sequence[Constraint]) -> Plan:
+    """A plan with only what contacts ask for: plants, holds and the floor, without limits; starts are shifted by these
+    alone.
+
+    Args:
+        plan: The plan.
+        asked: The user's constraints in it.
+    """
+    from understudy.retarget.ease import is_easing
+
+    excluded = {id(constraint) for constraint in asked}
+    kept = tuple(c for c in plan.constraints if id(c) not in excluded and not is_easing(c) and c.kind != "joint_range")
+    starts = tuple(context.start for context in plan.contexts if context.start is not None)
+    return shift_plan_starts(replace(plan, starts=starts, constraints=kept), ())
+
+
 def add_joint_limits(plan: Plan) -> Plan:
     """A plan with the limits of the joints that the solver may turn."""
     if not plan.options.limits:
