@@ -277,9 +277,11 @@ def test_the_source_is_left_as_it_is() -> None:
 
 
 def test_another_solver_gets_the_same_problem() -> None:
-    found = retarget(walk(), shins(), contacts=scene().contacts, solver=Ik())
+    """Shins are kept apart where a solver brings them together: that is left out here."""
+    options = Options(clearance=False)
+    found = retarget(walk(), shins(), contacts=scene().contacts, solver=Ik(), options=options)
     assert found.solver == "ik"
-    ours = retarget(walk(), shins(), contacts=scene().contacts)
+    ours = retarget(walk(), shins(), contacts=scene().contacts, options=options)
     assert [o.constraint.label for o in found.outcomes] == [o.constraint.label for o in ours.outcomes]
 
 

@@ -21,7 +21,7 @@ from understudy.constraints.region import Region
 from understudy.constraints.same_place import SamePlace
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
-from understudy.figure.skeleton import JointKind
+from understudy.figure.skeleton import JointKind, Skeleton
 from understudy.solve.coordinates import UNUSED_JOINT_FACTOR
 from understudy.solve.evaluation import MAX_REACH_SHARE, ProblemAtFrames, requested_shifts
 from understudy.solve.problem import Actor, Problem
@@ -157,6 +157,71 @@ def test_joints_that_never_rotate_cost_more() -> None:
         for m in (walk(), stiff)
     )
     assert after == pytest.approx(UNUSED_JOINT_FACTOR * before, rel=0.1)
+
+
+def test_bones_of_the_pelvis_that_never_turn_stay_rigid() -> None:
+    """In CMU captures a bone leads from the middle of the hips to each hip, and a solve once bent the pelvis there."""
+    walk, hip = samples.motion("walk").motion, "LeftUpLeg"
+    skeleton, index = walk.skeleton, walk.skeleton.index[hip]
+    names = (*skeleton.names[:index], "LHipJoint", *skeleton.names[index:])
+    parents = [p + (p >= index) for p in skeleton.parents.tolist()]
+    parents.insert(index, int(skeleton.parents[index]))
+    parents[index + 1] = index
+    offsets = np.insert(skeleton.offsets, index, skeleton.offsets[index], axis=0)
+    offsets[index + 1] = 0.0
+    rotations = np.insert(walk.rotations, index, [1.0, 0.0, 0.0, 0.0], axis=1)
+    made = Skeleton(names=names, parents=np.array(parents), offsets=offsets, ends=skeleton.ends)
+    foot = SamePlace(point=PointRef(point="LeftFoot"), start=0.2, end=0.6)
+
+    def movable(turned: bool, **fields: object) -> set[str]:
+        some = rotations.copy()
+        if turned:
+            some[:, index] = exp(0.1 * np.sin(walk.times)[:, None] * [1.0, 0.0, 0.0])
+        motion = Motion(skeleton=made, root=walk.root, rotations=some, fps=walk.fps)
+        problem = Problem(actors=(Actor(motion=motion, **fields),), constraints=(foot,))  # type: ignore[arg-type]
+        return {made.names[joint] for joint in problem.movable_joints(0)}
+
+    assert {"LeftUpLeg", "LeftLeg"} <= movable(False) == movable(True) - {"LHipJoint"}
+    assert "LHipJoint" in movable(True)
+    assert "LHipJoint" in movable(False, joints=("LHipJoint",))
+
+
+def test_toes_bend_where_they_begin_and_divided_bones_stay_straight() -> None:
+    """A foot with five toes of three bones each made a solve eight times as dear, for no better a foot."""
+    walk = samples.motion("walk").motion
+    foot, arm = walk.skeleton.index["LeftFoot"], walk.skeleton.index["LeftArm"]
+    names, parents, offsets = list(walk.skeleton.names), walk.skeleton.parents.tolist(), list(walk.skeleton.offsets)
+    for toe in ("LeftToe2", "LeftToe3"):
+        for name, parent in ((toe, foot), (f"{toe}Tip", len(names))):
+            names.append(name)
+            parents.append(parent)
+            offsets.append(np.array([0.0, -0.02, 0.05]))
+    elbow = names.index("LeftForeArm")
+    names.append("LeftArmTwist")
+    parents.append(arm)
+    offsets.append(0.5 * offsets[elbow])
+    # A joint comes after its parent: the lower arm and the hand go to the end, behind the joint that divides their arm.
+    order = [j for j in range(len(names)) if j not in (elbow, elbow + 1)] + [elbow, elbow + 1]
+    assert names[elbow + 1] == "LeftHand"
+    parents[elbow], offsets[elbow] = len(names) - 1, 0.5 * offsets[elbow]
+    made = Skeleton(
+        names=tuple(names[j] for j in order),
+        parents=np.array([-1 if parents[j] < 0 else order.index(parents[j]) for j in order]),
+        offsets=np.array([offsets[j] for j in order]),
+    )
+    rotations = np.zeros((walk.num_frames, len(names), 4))
+    rotations[..., 0] = 1.0
+    for j, place in ((j, order.index(j)) for j in range(walk.skeleton.num_joints)):
+        rotations[:, place] = walk.rotations[:, j]
+    motion = Motion(skeleton=made, root=walk.root, rotations=rotations, fps=walk.fps)
+    asked = (
+        Region(point=PointRef(point="LeftToe2Tip"), shape="above", centre=np.zeros(3)),
+        Place(point=PointRef(point="LeftHand"), target=np.zeros(3), start=0.2, end=0.3),
+    )
+    movable = Problem(actors=(Actor(motion=motion),), constraints=asked).movable_joints(0)
+    moved = {made.names[joint] for joint in movable}
+    assert {"LeftFoot", "LeftToe2", "LeftArm", "LeftForeArm"} <= moved
+    assert moved.isdisjoint({"LeftToe2Tip", "LeftArmTwist"})
 
 
 def test_a_body_that_never_moves_has_no_still_joints() -> None:

@@ -14,9 +14,11 @@ from understudy.base.errors import OptionError, UnknownNameError, nearest_names
 from understudy.base.quaternion import Array
 from understudy.base.records import cached, record, unchecked
 from understudy.constraints.base import Constraint, PointRef
+from understudy.figure.limbs import limb_joints
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion
-from understudy.figure.skeleton import Point
+from understudy.figure.roles import roles
+from understudy.figure.skeleton import JointKind, Point, Skeleton
 from understudy.solve.coordinates import Body, BodyPoints, find_costs, make_rest_body, prune_as_used
 
 
@@ -149,6 +151,11 @@ class Problem:
         return tuple(constraint.frames(self.times) for constraint in self.constraints)
 
     @cached
+    def held_frames(self) -> HeldFrames:
+        """The frames at which constraints hold, as one array."""
+        return HeldFrames.of(self.constraints, self.constraint_frames)
+
+    @cached
     def targets(self) -> tuple[Target, ...]:
         """Each constraint with the indices of its points and joints."""
         indices: dict[tuple[int, str, bytes], int] = {}
@@ -226,7 +233,8 @@ class Problem:
             return set()
         skeleton = actor.motion.skeleton
         point_joints, rotation_joints = self._constrained_joints(number)
-        joints = {ancestor for joint in point_joints for ancestor in skeleton.chain(joint)} | rotation_joints
+        joints = {ancestor for joint in point_joints for ancestor in skeleton.chain(joint)}
+        joints = (joints if actor.joints else joints - rigid_joints(actor.motion)) | rotation_joints
         return joints if actor.joints is None else joints & {skeleton.joint(name) for name in actor.joints}
 
     def _constrained_joints(self, number: int) -> tuple[set[int], set[int]]:
@@ -275,8 +283,85 @@ def _ids(resolved: ResolvedRefs) -> list[list[tuple[int, str, bytes]]]:
 DEFINING = ("actors", "constraints", "whole", "first", "_resolved", "constraint_frames")
 """The attributes that define a problem."""
 
-POSITION_INDEPENDENT = ("targets", "points", "body_points")
+POSITION_INDEPENDENT = ("targets", "points", "body_points", "held_frames", "metric", "units", "leg")
 """The cached properties that do not depend on the positions of the actors."""
+
+
+MIN_TOES, MAX_SEGMENT_COSINE_GAP = 3, 0.02
+"""From so many branches below a foot on, each is a toe. A joint whose bones deviate by less than this from a straight
+line, in the cosine of their angle, divides one bone of the body."""
+
+
+def rigid_joints(motion: Motion) -> set[int]:
+    """Joints that no solve turns, because the body does not bend there.
+
+    These are joints between the trunk and a thigh, since the pelvis is rigid, and joints that divide a bone of a limb,
+    if the motion never turns them; and if a foot has several toes, all of their joints but one each.
+    """
+    skeleton, by_role = motion.skeleton, roles(motion.skeleton)
+    main, is_limb = set(by_role.values()), limb_joints(motion.skeleton)
+    still = {j for j in motion.still_joints if skeleton.kinds[j] is JointKind.BALL and is_limb[j] and j not in main}
+    above_thighs, above_main = set[int](), set[int]()
+    for role, joint in by_role.items():
+        above_main |= set(skeleton.chain(joint))
+        above_thighs |= set(skeleton.chain(joint)) if role.endswith("upper_leg") else set()
+    rigid = still & above_thighs
+    rigid |= {joint for joint in still & above_main if _divides_a_bone(skeleton, joint)}
+    for foot, toe in ((f"{side}_foot", f"{side}_toe") for side in ("left", "right")):
+        if foot in by_role and toe in by_role:
+            rigid |= _bones_of_toes(skeleton, by_role[foot], by_role[toe])
+    return rigid
+
+
+def _divides_a_bone(skeleton: Skeleton, joint: int) -> bool:
+    """Whether the bone from a joint goes on where the bone to it leads."""
+    if len(skeleton.children[joint]) != 1:
+        return False
+    before, after = skeleton.offsets[[joint, skeleton.children[joint][0]]]
+    lengths = float(np.linalg.norm(before) * np.linalg.norm(after))
+    return lengths > 0.0 and float(before @ after) > (1.0 - MAX_SEGMENT_COSINE_GAP) * lengths
+
+
+def _bones_of_toes(skeleton: Skeleton, foot: int, toe: int) -> set[int]:
+    """The joints below a foot with several toes, but those beside the given one, where toes bend; none if it has fewer
+    than three."""
+    below = set(np.flatnonzero(skeleton.below(foot)).tolist()) - {foot}
+    if sum(not skeleton.children[joint] for joint in below) < MIN_TOES:
+        return set()
+    return {joint for joint in below if skeleton.depths[joint] != skeleton.depths[toe]}
+
+
+@record
+class HeldFrames:
+    """The frames at which constraints hold, of one constraint after the other."""
+
+    frames: np.ndarray
+    """(H,) frames, rising for each constraint."""
+    bounds: np.ndarray
+    """(C + 1,) where those of each constraint begin and end."""
+    is_end: np.ndarray
+    """(H,) whether the constraint begins or ends there."""
+
+    @staticmethod
+    def of(constraints: Sequence[Constraint], frames: Sequence[np.ndarray]) -> HeldFrames:
+        """The frames (n,) of each of some constraints as one array."""
+        bounds = np.concatenate([np.zeros(1, dtype=np.intp), np.cumsum([len(held) for held in frames], dtype=np.intp)])
+        is_end = np.zeros(bounds[-1], bool)
+        is_end[bounds[:-1][np.diff(bounds) > 0]] = True
+        is_end[bounds[1:][np.diff(bounds) > 0] - 1] = True
+        for constraint, held, first in zip(constraints, frames, bounds.tolist(), strict=False):
+            if constraint.instants or type(constraint).ends is not Constraint.ends:
+                is_end[first + np.searchsorted(held, constraint.ends(held))] = True
+        every = np.concatenate([np.zeros(0, dtype=np.intp), *frames])
+        return HeldFrames(frames=every, bounds=bounds, is_end=is_end)
+
+    def select(self, indices: Sequence[int]) -> HeldFrames:
+        """The frames of the constraints of some indices, in that order."""
+        chosen = np.array(indices, dtype=np.intp)
+        lengths = np.diff(self.bounds)[chosen]
+        bounds = np.concatenate([np.zeros(1, dtype=np.intp), np.cumsum(lengths)])
+        at = np.arange(bounds[-1]) + np.repeat(self.bounds[:-1][chosen] - bounds[:-1], lengths)
+        return HeldFrames(frames=self.frames[at], bounds=bounds, is_end=self.is_end[at])
 
 
 @record
