@@ -250,6 +250,9 @@ MIN_HOLDING_WEIGHT, BROKEN_WEIGHT, MIN_BROKEN_GAIN = 0.5, 0.3, 0.005
 """A constraint with a smaller weight than the first is broken. One that is just broken gets the second weight; a larger
 violation lowers it, so that the force stays the same. The third is the relative gain at which that solve ends."""
 
+MAX_PULLED_FACTOR = 2.0
+"""A constraint of full weight is broken only if its violation is more than so many times that of a broken one."""
+
 MAX_ATTEMPTS = 8
 """The largest number of solves, each with the constraints added that the one before violates."""
 
@@ -699,7 +702,9 @@ class Spacetime(Solver):
         distant = result.largest < -LAYOUT_MARGINS * self.margin
         distant &= [constraint.relation is Relation.AT_MOST for constraint in problem.constraints]
         working_set = tuple(i for i in working_set if not distant[i])
-        return result.bodies, working_set, np.where(result.worst > broken, 0.0, 1.0)
+        # A constraint that was to hold may be off because a broken one pulls: limbs hold it without that one.
+        is_broken = result.worst > np.where(weights < MIN_HOLDING_WEIGHT, 1.0, MAX_PULLED_FACTOR) * broken
+        return result.bodies, working_set, np.where(is_broken, 0.0, 1.0)
 
     def _solve_level(
         self,
