@@ -64,7 +64,7 @@ def test_what_meets_more_is_taken_unless_it_moves_far_for_little(missed: float, 
 
 
 def test_a_body_moves_as_far_as_it_must_for_what_no_limb_can_meet() -> None:
-    """A painted hold of a head would otherwise be missed by 5 mm."""
+    """A painted hold of a head was otherwise missed by 5 mm: a neck is a limb, but a short one."""
     given = problem_of()
     head = replace(given.constraints[0], point=PointRef(point="Head"))
     problem = Problem(actors=given.actors, constraints=(head,))
