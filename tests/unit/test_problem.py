@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import JointKind, Skeleton
 from understudy.solve.coordinates import UNUSED_JOINT_FACTOR
-from understudy.solve.evaluation import ProblemAtFrames, requested_shifts
+from understudy.solve.evaluation import MAX_REACH_SHARE, ProblemAtFrames, requested_shifts
 from understudy.solve.problem import Actor, Problem
 from understudy.solve.solvers.spacetime import Spacetime, levels
 
@@ -323,6 +324,30 @@ def test_pulls_are_the_mean_shift_to_fixed_positions() -> None:
     shifts = requested_shifts(Problem(actors=(Actor(motion=walk()),), constraints=constraints))[0]
     np.testing.assert_allclose(shifts[frame], [0.3, 0.25, 0.0], atol=1e-12)
     assert np.isnan(np.delete(shifts, frame, axis=0)).all(), "frames without a fixed position have no pull"
+
+
+def test_a_free_limb_reaches_before_the_body_is_shifted() -> None:
+    """The body follows by what an arm lacks that is as straight as it was, or nearly straight."""
+    shoulder, hand = fk(walk()).points(["LeftArm", "LeftHand"])[10]
+    body = walk().skeleton
+    longest = float(body.lengths[[body.index["LeftForeArm"], body.index["LeftHand"]]].sum())
+    reach = max(MAX_REACH_SHARE * longest, float(np.linalg.norm(hand - shoulder)))
+    forward = np.array([0.0, 0.0, 1.0])
+    instants = (10 / walk().fps,)
+
+    def shift(point: str, target: np.ndarray, *others: Constraint, **actor: Any) -> np.ndarray:
+        constraints = (place(point, target, instants=instants), *others)
+        problem = Problem(actors=(Actor(motion=walk(), **actor),), constraints=constraints)
+        return requested_shifts(problem, reaching={0})[0][10]
+
+    near, far = shoulder + 0.9 * reach * forward, shoulder + (reach + 0.2) * forward
+    np.testing.assert_allclose(shift("LeftHand", near), 0.0, atol=1e-12)
+    np.testing.assert_allclose(shift("LeftHand", far), 0.2 * forward, atol=1e-12)
+    np.testing.assert_allclose(shift("LeftHand", near, joints=("Spine",)), near - hand, err_msg="an arm that is kept")
+    held = place("LeftHand", hand, instants=instants)
+    np.testing.assert_allclose(shift("LeftHand", near, held), 0.5 * (near - hand), err_msg="a hand that stands")
+    hips = walk().root[10]
+    np.testing.assert_allclose(shift("Hips", hips + forward), forward, atol=1e-12, err_msg="the trunk has no limb")
 
 
 def test_a_shifted_problem_equals_the_problem_of_shifted_actors() -> None:
