@@ -52,8 +52,7 @@ def attempt(problem: Problem, missed: float, *, moved: float = 0.0, jump: float 
     [
         (0.003, 0.01, True),
         (0.003, 0.25, False),
-        (0.0, 0.01, True),
-        (0.0, 0.25, False),
+        (0.0, 0.25, True),
         (0.0041, 0.0, False),
     ],
 )
@@ -61,14 +60,6 @@ def test_what_meets_more_is_taken_unless_it_moves_far_for_little(missed: float, 
     problem = problem_of()
     best = attempt(problem, 0.004)
     assert Spacetime._is_better(problem, attempt(problem, missed, moved=moved), best) is is_better
-
-
-def test_a_body_moves_as_far_as_it_must_for_what_no_limb_can_meet() -> None:
-    """A painted hold of a head was otherwise missed by 5 mm: a neck is a limb, but a short one."""
-    given = problem_of()
-    head = replace(given.constraints[0], point=PointRef(point="Head"))
-    problem = Problem(actors=given.actors, constraints=(head,))
-    assert Spacetime._is_better(problem, attempt(problem, 0.003, moved=0.25), attempt(problem, 0.004))
 
 
 def test_a_body_moves_as_far_as_it_must_for_what_does_not_yield() -> None:
@@ -113,6 +104,7 @@ def test_a_stiffer_last_level_follows_each_solve_of_the_whole_body() -> None:
     for (last,) in whole[1::2]:
         assert last.spacing == 0.0
         assert last.stiffness > passes[-1].stiffness
+    assert all(level.cost > passes[0].cost for (level, *_) in whole[::2]), "the body is not moved far for little"
     assert remedies_of(passes[1:]) == []
 
 

@@ -25,7 +25,6 @@ from understudy.base.records import record
 from understudy.base.splines import Basis, Knots, every_frame
 from understudy.constraints.base import Relation
 from understudy.figure.kinematics import fk
-from understudy.figure.limbs import reaching_chain
 from understudy.solve.coordinates import Body
 from understudy.solve.evaluation import Evaluation, ProblemAtFrames, displace_bodies
 from understudy.solve.problem import Problem
@@ -91,6 +90,8 @@ class Level:
     """The relative gain below which a step is the last."""
     limbs: bool = False
     """Whether only limbs move."""
+    cost: float = 1.0
+    """A factor on the cost of the change."""
     smoothing: float = 0.0
     """Seconds over which a change spreads to its neighbours: second differences of keys cost as much as the keys."""
     dense_spacing: float = 0.0
@@ -166,7 +167,7 @@ def remedies_of(passes: tuple[Level, ...]) -> list[tuple[Level, ...]]:
         return []
     last = replace(limbs[-1], stiffness=STIFFER_FACTOR * limbs[-1].stiffness, steps=MAX_REMEDY_STEPS)
     longer = tuple(replace(level, steps=MAX_REMEDY_STEPS) for level in limbs)
-    whole = with_doubled_rate(passes[0])
+    whole = replace(with_doubled_rate(passes[0]), cost=REMEDY_COST)
     # Wider keys let hips that a straight leg holds up sink as a whole, instead of following every frame.
     wide = replace(whole, spacing=2.0 * whole.spacing)
     return [(last,), longer, (wide, *longer), (last,), (whole, *longer), (last,)]
@@ -178,6 +179,10 @@ NUM_LIMB_REMEDIES = 2
 
 STIFFER_FACTOR, MAX_REMEDY_STEPS = 50.0, 3
 """Where the last level leaves a constraint unmet: the factor on its stiffness, and the largest number of its steps."""
+
+REMEDY_COST = 10.0
+"""The factor on the cost of what a remedy of the whole body moves from where the first level left it. With 1, a body
+moved by up to 40 cm for a plant that was missed by 2 mm, since a free plant may go with it."""
 
 URGENT_FACTOR = 10.0
 """The factor on the weight of a constraint that is still unmet, in the next stiffer level of the whole body."""
@@ -236,7 +241,7 @@ VISIBLE_LEGS, VISIBLE_RADIANS = 0.01, 0.05
 
 MAX_CHANGE_PER_MISS, MIN_CHANGE_LEGS = 10.0, 0.02
 """A result that meets more is worth taking only if no joint is farther from where it was than so many times what was
-missed, or than so many legs: heels that were missed by 2 to 4 mm were once met by bodies that moved by 7 to 19 cm."""
+missed, or than so many legs: a heel that was missed by 4 mm was once met by a foot that stood 15 cm away."""
 
 SLIGHT_TOLERANCES = 1.5
 """A constraint that is missed by less than so many times its tolerance is slightly missed."""
@@ -523,14 +528,17 @@ class Spacetime(Solver):
 
     @staticmethod
     def _is_better(problem: Problem, result: Attempt, best: Attempt) -> bool:
-        """Whether a result misses less than another one, and is worth what it moves: where the other one only misses
-        plants of limbs, no joint of a body with limbs may be far from where it was for a small miss."""
+        """Whether a result misses less than another one, and is worth what it moves.
+
+        Where the other one only misses what yields, and the result does not meet everything either, no joint of a body
+        with limbs may be far from where it was for a small miss.
+        """
         constraints = problem.constraints
         if result.excess >= best.excess:
             return False
         has_limbs = bool(limb_coordinates(problem).any())
-        must_move = any(not constraints[i].yields or not _is_of_limb(problem, i) for i in best.unmet)
-        if not (best.evaluation and has_limbs) or must_move:
+        must_move = any(not constraints[i].yields for i in best.unmet)
+        if not (best.evaluation and has_limbs and result.unmet) or must_move:
             return True
         metres = [best.worst[i] * (problem.leg if constraints[i].angular else 1.0) for i in best.unmet]
         allowed = max(MAX_CHANGE_PER_MISS * max(metres, default=0.0), MIN_CHANGE_LEGS * problem.leg)
@@ -788,7 +796,8 @@ class Spacetime(Solver):
             groups = tuple(np.flatnonzero(group_of_coordinate == i) for i in range(len(factors)))
         bases = {factor: self._basis(problem, level, factor) for factor in set(factors.tolist())}
         of_groups = tuple(bases[factor] for factor in factors.tolist())
-        return Curves(bases=of_groups, groups=groups, cost=problem.metric, roughness=roughness)
+        cost = level.cost * problem.metric
+        return Curves(bases=of_groups, groups=groups, cost=cost, roughness=roughness)
 
     def _spacing_factors(self, problem: Problem, spacing: float) -> Array:
         """(D,) the factor on the key spacing of each coordinate in a band-limited level with a spacing in seconds."""
@@ -847,20 +856,6 @@ def band_limits(problem: Problem, legs: float, radians: float) -> Array:
     """(C,) the same for the band-limited level, which no joint limit breaks: a joint that passes its limit for some
     frames is turned back by the levels that look at every frame."""
     return violation_limits(problem, legs, radians)
-
-
-MIN_REACH_LEGS = 0.5
-"""Leg lengths: a limb with less reach, such as a neck, brings nothing to a place without the body."""
-
-
-def _is_of_limb(problem: Problem, number: int) -> bool:
-    """Whether a limb brings the first point of a constraint to its place."""
-    points, _ = problem._resolved[number]
-    if not points:
-        return True
-    skeleton = problem.actors[points[0][0]].motion.skeleton
-    chain = reaching_chain(skeleton, skeleton.index[points[0][1].joint])
-    return float(skeleton.lengths[chain[1:]].sum()) >= MIN_REACH_LEGS * problem.leg
 
 
 def largest_distance(bodies: Sequence[Body], others: Sequence[Body]) -> float:
