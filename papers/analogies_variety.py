@@ -92,8 +92,8 @@ WALKS: dict[str, tuple[str, ...]] = {
         "132_49",
     ),
 }  # fmt: skip
-"""Walks for examples, by the draw that they belong to. From the thirteenth on: those above that no draw took and that no
-test or page names."""
+"""Walks for examples, by the draw that they belong to. From the thirteenth on: those above that no draw took and
+that no test or page names."""
 
 NEW: dict[str, dict[str, tuple[str, ...]]] = {
     "developed": {
