@@ -730,11 +730,7 @@ def run_all(
         yield result_row(combination, result, time.perf_counter() - start)
 
 
-SEEN: dict[int, tuple[str, str]] = dict.fromkeys(range(1, 34), ("yes", "")) | {
-    9: ("no", "the woman sinks hardly half as deep before she jumps as the source does"),
-    20: ("no", "the dog hardly steps, and feet of the capture hang half a metre above its floor"),
-    24: ("no", "the spider keeps its legs low and folded, and hardly runs"),
-}
+SEEN: dict[int, tuple[str, str]] = dict.fromkeys(range(1, 34), ("yes", ""))
 """What a viewer says of the strip of each combination of the kept draw: yes or no, and why."""
 
 DRAW, SEED, COUNT = "thirteenth", 2313, 33

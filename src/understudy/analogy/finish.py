@@ -96,7 +96,7 @@ def correct_heights(
         return motion, []
     leg = leg_length(motion.skeleton)
     constraints: list[Constraint] = []
-    lowered = crouch(motion, source, examples, stepping)
+    lowered = crouch(motion, source, examples, stepping) - feet_off_floor(stepping, rises, floor) / leg
     if abs(lowered) > MIN_CROUCH_LEGS:
         root = motion.root.copy()
         root[:, 1] += lowered * leg
@@ -114,6 +114,23 @@ def correct_heights(
             within = max(min(within, HEIGHT_TOLERANCE_SHARE * wanted), MIN_TOLERANCE_METRES)
         constraints += _lift_foot(pair, heights, within, motion, stepping.contacts, rises, floor)
     return motion, constraints
+
+
+def feet_off_floor(stepping: Stepping, rises: dict[str, float], floor: float) -> float:
+    """Metres by which feet that are to stand come down too little on average; less than 0 where they are too low.
+
+    Hips are as high above feet as they are above the floor once the feet are planted.
+    """
+    stands = {contact.point.name for contact in stepping.contacts}
+    off = [
+        float(np.percentile(foot_heights(stepping.motion, pair.foot), 5))
+        - floor
+        - float(np.mean([rises.get(point.name, 0.0) for point in pair.foot]))
+        if stands & {point.name for point in pair.foot}
+        else 0.0
+        for pair in stepping.pairs
+    ]
+    return float(np.mean(off)) if off else 0.0
 
 
 def standing_bases(motion: Motion, feet: Sequence[Sequence[Point]], contacts: Sequence[Contact]) -> dict[str, float]:
