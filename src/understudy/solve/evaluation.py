@@ -13,76 +13,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from understudy.base.quaternion import Array
-from understudy.base.records import cached, distinct, gaussian_smoothed, record, widened
-from understudy.constraints.base import Constraint, ConstraintInput, Relation, Residuals
+from understudy.base.records import cached, gaussian_smoothed, record, widened
+from understudy.constraints.base import Constraint, ConstraintInput, Residuals
 from understudy.figure.kinematics import move_points
 from understudy.figure.measures import leg_length
 from understudy.solve.coordinates import Bodies, Body, BodyPoints, Posture
-from understudy.solve.problem import Problem, Target
-
-
-@record
-class ResidualIndex:
-    """All residuals of some constraints as one flat array, ordered by constraint, then by residual row, then by frame.
-
-    Operations on all residuals become single array operations instead of loops over constraints.
-    """
-
-    constraint: np.ndarray
-    """(T,) the index of the constraint."""
-    time: np.ndarray
-    """(T,) the index of the frame."""
-    one_sided: np.ndarray
-    """(T,) whether the residual must be at most zero."""
-    previous: np.ndarray
-    """(T,) the entry that a linked residual must equal; -1 if it is not linked, -2 if it is the first of a chain."""
-    starts: np.ndarray
-    """(S,) the first entry of each residual row."""
-    sizes: np.ndarray
-    """(S,) the number of entries of each row."""
-    same_as_previous: np.ndarray
-    """(S,) whether the row must equal its value at the previous frame."""
-
-    @cached
-    def row(self) -> np.ndarray:
-        """(T,) the residual row of each entry within its constraint."""
-        constraint = self.constraint[self.starts]
-        return np.repeat(np.arange(len(constraint)) - np.searchsorted(constraint, constraint), self.sizes)
-
-    @cached
-    def at(self) -> np.ndarray:
-        """(T,) the index of each entry among the frames of its row."""
-        return np.arange(len(self.time)) - np.repeat(self.starts, self.sizes)
-
-    @staticmethod
-    def of(constraints: Sequence[Constraint], rows: Sequence[Residuals], times: Sequence[np.ndarray]) -> ResidualIndex:
-        """The index of the residuals of constraints, each at its own frame indices (n,)."""
-        is_linked: list[bool] = []
-        counts, lengths = [], []
-        row_frames: list[np.ndarray] = [np.zeros(0, dtype=np.intp)]
-        for residuals, frames in zip(rows, times, strict=True):
-            count, length = residuals.values.shape[1], len(frames)
-            counts.append(count if length else 0)
-            lengths.append(length)
-            linked = residuals.same_as_previous
-            is_linked += [False] * counts[-1] if linked is None else linked.tolist()[: counts[-1]]
-            row_frames += [frames] * counts[-1]
-        is_one_sided = [constraint.relation is Relation.AT_MOST for constraint in constraints]
-        constraint_of_row = np.repeat(np.arange(len(counts)), counts)
-        sizes, linked_rows = np.array(lengths, dtype=np.intp)[constraint_of_row], np.array(is_linked, dtype=bool)
-        starts = sizes.cumsum() - sizes
-        previous = np.where(np.repeat(linked_rows, sizes), np.arange(-1, int(sizes.sum()) - 1), -1)
-        previous[starts[linked_rows]] = -2
-        return ResidualIndex(
-            constraint=np.repeat(constraint_of_row, sizes),
-            time=np.concatenate(row_frames),
-            one_sided=np.repeat(np.array(is_one_sided, dtype=bool)[constraint_of_row], sizes),
-            previous=previous,
-            starts=starts,
-            sizes=sizes,
-            same_as_previous=linked_rows,
-        )
-
+from understudy.solve.problem import HeldFrames, Problem, Target
+from understudy.solve.residuals import PointSums, ResidualIndex
 
 MIN_FRAME_WEIGHT = 0.02
 """The least weight of a frame."""
@@ -124,49 +61,65 @@ class ProblemAtFrames:
         return self.problem.body_points
 
     @cached
-    def frame_indices(self) -> tuple[np.ndarray, ...]:
-        """For each constraint, the indices (n,) into `frames` at which it holds."""
-        indices = range(len(self.problem.constraints)) if self.constraint_indices is None else self.constraint_indices
-        constraint_frames = [self.problem.constraint_frames[i] for i in indices]
-        if len(self.frames) == len(self.problem.times):
-            return tuple(constraint_frames)
-        index = np.full(len(self.problem.times), -1)
-        index[self.frames] = np.arange(len(self.frames))
-        if self.shared_frames is None:
-            return tuple(at[at >= 0] for at in (index[frames] for frames in constraint_frames))
-        is_shared, out = np.zeros(len(index), bool), []
-        is_shared[self.shared_frames] = True
-        for number, frames in zip(indices, constraint_frames, strict=True):
-            at = index[distinct(np.concatenate([frames[is_shared[frames]], self._ends(number)]))]
-            out.append(at[at >= 0])
-        return tuple(out)
-
-    def _ends(self, number: int) -> np.ndarray:
-        """The frames at which a constraint of the problem begins or ends."""
-        frames = self.problem.constraint_frames[number]
-        return self.problem.constraints[number].ends(frames) if len(frames) else frames
+    def _held(self) -> HeldFrames:
+        """The frames of the problem at which the evaluated constraints hold."""
+        held = self.problem.held_frames
+        return held if self.constraint_indices is None else held.select(self.constraint_indices)
 
     @cached
-    def frame_weights(self) -> tuple[Array, ...] | None:
-        """For each constraint, the weights (n,) of its frames; None if all weigh the same.
+    def _evaluated(self) -> np.ndarray:
+        """(H,) whether a constraint is evaluated at a frame of `_held`."""
+        frames, held = np.zeros(len(self.problem.times), bool), self._held
+        frames[self.frames] = True
+        if self.shared_frames is None:
+            return frames[held.frames]
+        shared = np.zeros(len(frames), bool)
+        shared[self.shared_frames] = True
+        return (shared[held.frames] | held.is_end) & frames[held.frames]
+
+    @cached
+    def _times_and_bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """The indices (h,) into `frames` at which the constraints are evaluated, one constraint after the other, and
+        where (C + 1,) those of each constraint begin and end."""
+        held, index = self._held, np.zeros(len(self.problem.times), dtype=np.intp)
+        if len(self.frames) == len(index):
+            return held.frames, held.bounds
+        index[self.frames] = np.arange(len(self.frames))
+        before = np.concatenate([np.zeros(1, dtype=np.intp), np.cumsum(self._evaluated)])
+        return index[held.frames[self._evaluated]], before[held.bounds]
+
+    @cached
+    def frame_indices(self) -> tuple[np.ndarray, ...]:
+        """For each constraint, the indices (n,) into `frames` at which it is evaluated."""
+        times, bounds = self._times_and_bounds
+        return tuple(times[first:last] for first, last in itertools.pairwise(bounds.tolist()))
+
+    @cached
+    def _flat_weights(self) -> Array | None:
+        """(h,) the weight of each frame of each constraint, one constraint after the other; None if all weigh the same.
 
         A shared frame near an end of the constraint counts less, so that an end may pass it without a jump of the
         result.
         """
         if self.shared_frames is None or len(self.shared_frames) < 2:
             return None
-        step = float(np.max(np.diff(self.shared_frames)))
-        indices = range(len(self.problem.constraints)) if self.constraint_indices is None else self.constraint_indices
-        weights = []
-        for number, at in zip(indices, self.frame_indices, strict=True):
-            frames, ends = self.frames[at], np.sort(self._ends(number))
-            if len(ends) == 0:
-                weights.append(np.ones(len(at)))
-                continue
-            after = np.minimum(np.searchsorted(ends, frames), len(ends) - 1)
-            distance = np.minimum(np.abs(ends[after] - frames), np.abs(frames - ends[np.maximum(after - 1, 0)]))
-            weights.append(np.where(distance > 0, np.clip(distance / step, MIN_FRAME_WEIGHT, 1.0), 1.0))
-        return tuple(weights)
+        step, held = float(np.max(np.diff(self.shared_frames))), self._held
+        # Every constraint begins and ends with an end, so that no distance reaches into another one.
+        some = self._evaluated | held.is_end
+        frames, is_end, every = held.frames[some], held.is_end[some], np.arange(np.count_nonzero(some))
+        last = np.maximum.accumulate(np.where(is_end, every, 0))
+        following = np.minimum.accumulate(np.where(is_end, every, len(every) - 1)[::-1])[::-1]
+        distance = np.minimum(frames - frames[last], frames[following] - frames)[self._evaluated[some]]
+        return np.where(distance > 0, np.minimum(np.maximum(distance / step, MIN_FRAME_WEIGHT), 1.0), 1.0)
+
+    @cached
+    def frame_weights(self) -> tuple[Array, ...] | None:
+        """For each constraint, the weights (n,) of its frames; None if all weigh the same."""
+        weights = self._flat_weights
+        if weights is None:
+            return None
+        pairs = itertools.pairwise(self._times_and_bounds[1].tolist())
+        return tuple(weights[first:last] for first, last in pairs)
 
     @cached
     def windows(self) -> list[tuple[Target, slice | np.ndarray, slice | np.ndarray, Array]]:
@@ -174,39 +127,75 @@ class ProblemAtFrames:
         indices are slices, so that arrays are not copied."""
         windows = []
         for target, at in zip(self.targets, self.frame_indices, strict=True):
-            span = slice(at[0], at[-1] + 1) if len(at) and at[-1] - at[0] == len(at) - 1 else at
+            first, last = (int(at[0]), int(at[-1])) if len(at) else (0, -1)
+            span = slice(first, last + 1) if last - first == len(at) - 1 else at
             windows.append((target, span, target.columns, self.times[span]))
         return windows
 
-    def inputs(self, postures: tuple[Posture, ...]) -> list[ConstraintInput]:
-        """The input of each constraint for postures."""
-        # Joint limits need no positions; without other constraints forward kinematics is skipped.
-        positions = np.empty((len(self.frames), 0, 3))
-        if any(len(target.points) for target in self.targets):
-            positions = self.bodies_at_frames.points(postures, self.body_points)
-        return [
-            ConstraintInput(
-                times=times,
-                points=positions[at][:, points],
-                local_rotations=_read_joints(self.bodies, postures, target, at),
-            )
-            for target, at, points, times in self.windows
-        ]
+    def positions(self, postures: tuple[Posture, ...]) -> Array:
+        """(N, P, 3) metres, world: the points of the problem; none if all constraints are on joints, such as limits."""
+        if not any(len(target.points) for target in self.targets):
+            return np.empty((len(self.frames), 0, 3))
+        return self.bodies_at_frames.points(postures, self.body_points)
+
+    def inputs(self, postures: tuple[Posture, ...], positions: Array | None = None) -> list[ConstraintInput]:
+        """The input of each constraint for postures, from the positions of the problem's points if they are known."""
+        positions = self.positions(postures) if positions is None else positions
+        return [self.input(number, postures, positions) for number in range(len(self.targets))]
+
+    def input(self, number: int, postures: tuple[Posture, ...], positions: Array) -> ConstraintInput:
+        """The input of one constraint."""
+        target, at, points, times = self.windows[number]
+        return ConstraintInput(
+            times=times,
+            points=positions[at][:, points],
+            local_rotations=_read_joints(self.bodies, postures, target, at),
+        )
 
     def evaluate(self, displacement: Array) -> Evaluation:
         """All residuals and derivatives at a displacement (N, D)."""
-        postures = self.bodies_at_frames.displaced(displacement)
-        inputs = self.inputs(postures)
-        rows = tuple(target.constraint.rows(inputs[i]) for i, target in enumerate(self.targets))
-        return Evaluation(sample=self, postures=postures, inputs=tuple(inputs), rows=rows)
+        evaluation = Evaluation(sample=self, postures=self.bodies_at_frames.displaced(displacement))
+        rows = tuple(target.constraint.rows(evaluation.inputs[i]) for i, target in enumerate(self.targets))
+        evaluation.__dict__["rows"] = rows
+        return evaluation
 
     def measure(self, displacement: Array | None = None) -> Evaluation:
         """All residuals at a displacement (N, D), zero if None; expensive derivatives are computed on demand."""
         postures = tuple(body.posture for body in self.bodies_at_frames.bodies)
         if displacement is not None and displacement.any():
             postures = self.bodies_at_frames.displaced(displacement)
-        inputs = self.inputs(postures)
-        return Evaluation(sample=self, postures=postures, inputs=tuple(inputs), rows=self._measure_by_kind(inputs))
+        return Evaluation(sample=self, postures=postures)
+
+    def values(self, evaluation: Evaluation) -> Array:
+        """(T,) all residuals of an evaluation, in the order of the index.
+
+        Those that are sums of point coordinates are computed for all constraints at once, from how far the points are
+        from where they were in the first evaluation.
+        """
+        if not self._first:
+            values = np.concatenate([np.zeros(0), *(rows.values.T.ravel() for rows in evaluation.rows)])
+            self._first.append((evaluation.positions, values))
+            return values
+        positions, values = self._first[0]
+        out = self.point_sums.values(values, evaluation.positions - positions)
+        index = self.residual_index(evaluation)
+        for kind, numbers, constraints in self._by_kind:
+            others = [i for i, number in enumerate(numbers) if number in self.point_sums.others]
+            inputs = [evaluation.input(numbers[i]) for i in others]
+            rows = kind.measure_all([constraints[i] for i in others], inputs) if others else []
+            for i, residuals in zip(others, rows, strict=True):
+                out[index.entries(numbers[i])] = residuals.values.T.ravel()
+        return out
+
+    @cached
+    def _first(self) -> list[tuple[Array, Array]]:
+        """The positions of the points (N, P, 3) and all residuals (T,) in the first evaluation, if there was one."""
+        return []
+
+    @cached
+    def point_sums(self) -> PointSums:
+        """The residuals that are sums of point coordinates; an evaluation comes first."""
+        return PointSums.of(self.targets, self._index_cache[0], len(self.body_points.bodies))
 
     @cached
     def _by_kind(self) -> list[tuple[type[Constraint], list[int], list[Constraint]]]:
@@ -220,28 +209,22 @@ class ProblemAtFrames:
     def _index_cache(self) -> list[ResidualIndex]:
         return []
 
-    def residual_index(self, rows: Sequence[Residuals]) -> ResidualIndex:
+    def residual_index(self, evaluation: Evaluation) -> ResidualIndex:
         """The index of all residuals, cached: it is the same for the residuals of any posture."""
         if not self._index_cache:
             constraints = [target.constraint for target in self.targets]
-            self._index_cache.append(ResidualIndex.of(constraints, rows, self.frame_indices))
+            self._index_cache.append(ResidualIndex.of(constraints, evaluation.rows, *self._times_and_bounds))
         return self._index_cache[0]
 
     @cached
-    def _weights_cache(self) -> list[Array]:
-        return []
+    def residual_weights(self) -> Array:
+        """(T,) the weight of the frame of each residual; an evaluation comes first."""
+        index, weights = self._index_cache[0], self._flat_weights
+        if weights is None:
+            return np.ones(len(index.time))
+        return weights[self._times_and_bounds[1][index.constraint] + index.at]
 
-    def residual_weights(self, rows: Sequence[Residuals]) -> Array:
-        """(T,) the weight of the frame of each residual, cached: it is the same for the residuals of any posture."""
-        if not self._weights_cache:
-            parts = [
-                np.ones(residuals.values.size) if weights is None else np.tile(weights, residuals.values.shape[1])
-                for residuals, weights in zip(rows, self.frame_weights or [None] * len(rows), strict=True)
-            ]
-            self._weights_cache.append(np.concatenate([np.zeros(0), *parts]))
-        return self._weights_cache[0]
-
-    def _measure_by_kind(self, inputs: Sequence[ConstraintInput]) -> tuple[Residuals, ...]:
+    def measure_by_kind(self, inputs: Sequence[ConstraintInput]) -> tuple[Residuals, ...]:
         """The residuals of each constraint for its input."""
         out: dict[int, Residuals] = {}
         for kind, indices, constraints in self._by_kind:
@@ -255,10 +238,27 @@ class Evaluation:
 
     sample: ProblemAtFrames
     postures: tuple[Posture, ...]
-    inputs: tuple[ConstraintInput, ...]
-    """The input of each constraint."""
-    rows: tuple[Residuals, ...]
-    """The residuals of each constraint at the frames where it holds; derivatives may be missing."""
+
+    @cached
+    def positions(self) -> Array:
+        """(N, P, 3) metres, world: the points of the problem."""
+        return self.sample.positions(self.postures)
+
+    @cached
+    def inputs(self) -> tuple[ConstraintInput, ...]:
+        """The input of each constraint."""
+        return tuple(self.sample.inputs(self.postures, self.positions))
+
+    def input(self, number: int) -> ConstraintInput:
+        """The input of one constraint."""
+        if "inputs" in self.__dict__:
+            return self.inputs[number]
+        return self.sample.input(number, self.postures, self.positions)
+
+    @cached
+    def rows(self) -> tuple[Residuals, ...]:
+        """The residuals of each constraint at the frames where it holds; derivatives may be missing."""
+        return self.sample.measure_by_kind(self.inputs)
 
     def displaced_bodies(self) -> tuple[Body, ...]:
         """The displaced bodies at the evaluated frames."""
@@ -272,13 +272,9 @@ class Evaluation:
         problem, frames, bodies = self.sample.problem, self.sample.frames, self.displaced_bodies()
         others = tuple(sorted(set(range(len(problem.constraints))) - set(evaluated)))
         rest = ProblemAtFrames(problem=problem, bodies=bodies, frames=frames, constraint_indices=others).measure()
-        order = np.argsort([*evaluated, *others]).tolist()
-        inputs, rows, violation = self.inputs + rest.inputs, self.rows + rest.rows, self.violation + rest.violation
+        violation, order = self.violation + rest.violation, np.argsort([*evaluated, *others]).tolist()
         evaluation = Evaluation(
-            sample=ProblemAtFrames(problem=problem, bodies=bodies, frames=frames),
-            postures=rest.postures,
-            inputs=tuple(inputs[i] for i in order),
-            rows=tuple(rows[i] for i in order),
+            sample=ProblemAtFrames(problem=problem, bodies=bodies, frames=frames), postures=rest.postures
         )
         evaluation.__dict__["violation"] = tuple(violation[i] for i in order)
         return evaluation
@@ -286,17 +282,18 @@ class Evaluation:
     @property
     def residual_index(self) -> ResidualIndex:
         """The index of the flat array of residuals."""
-        return self.sample.residual_index(self.rows)
+        return self.sample.residual_index(self)
 
     @cached
     def values(self) -> Array:
         """(T,) all residuals, in the order of the index."""
-        return np.concatenate([np.zeros(0), *(rows.values.T.ravel() for rows in self.rows)])
+        return self.sample.values(self)
 
     @property
     def weights(self) -> Array:
         """(T,) the weight of the frame of each residual."""
-        return self.sample.residual_weights(self.rows)
+        assert len(self.residual_index.constraint) == len(self.values)
+        return self.sample.residual_weights
 
     @cached
     def flat_violation(self) -> Array:
@@ -318,10 +315,11 @@ class Evaluation:
     @cached
     def violation(self) -> tuple[Array, ...]:
         """For each constraint (n, R): the violation of each residual, never negative."""
-        shapes = [rows.values.T.shape for rows in self.rows]
-        ends = np.cumsum([0, *(rows * frames for rows, frames in shapes)]).tolist()
-        pieces = (self.flat_violation[first:last] for first, last in itertools.pairwise(ends))
-        return tuple(piece.reshape(shape).T for piece, shape in zip(pieces, shapes, strict=True))
+        index = self.residual_index
+        return tuple(
+            self.flat_violation[index.entries(number)].reshape(count, -1 if count else 0).T
+            for number, count in enumerate(index.counts.tolist())
+        )
 
     def jacobian(self, number: int, entries: tuple[np.ndarray, np.ndarray]) -> Array:
         """(M, D) derivatives by the coordinates of some residuals of a constraint, given as (frame index, row)."""
@@ -347,9 +345,9 @@ class Evaluation:
 
     def derivatives(self, number: int, at: slice | np.ndarray) -> tuple[Array | None, Array | None]:
         """Derivatives of a constraint by points (n, R, P, 3) and rotations (n, R, T, 3) at some of its frames (n,)."""
-        rows = self.rows[number]
-        if rows.d_points is None and rows.d_rotations is None:
-            rows = self.sample.targets[number].constraint.rows(self.inputs[number].at_frames(at))
+        rows = self.__dict__["rows"][number] if "rows" in self.__dict__ else None
+        if rows is None or (rows.d_points is None and rows.d_rotations is None):
+            rows = self.sample.targets[number].constraint.rows(self.input(number).at_frames(at))
             return rows.d_points, rows.d_rotations
         d_points, d_rotations = (None if part is None else part[at] for part in (rows.d_points, rows.d_rotations))
         return d_points, d_rotations

@@ -14,9 +14,11 @@ from understudy.base.errors import OptionError, UnknownNameError, nearest_names
 from understudy.base.quaternion import Array
 from understudy.base.records import cached, record, unchecked
 from understudy.constraints.base import Constraint, PointRef
+from understudy.figure.limbs import limb_joints
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion
-from understudy.figure.skeleton import Point
+from understudy.figure.roles import roles
+from understudy.figure.skeleton import JointKind, Point
 from understudy.solve.coordinates import Body, BodyPoints, find_costs, make_rest_body, prune_as_used
 
 
@@ -149,6 +151,11 @@ class Problem:
         return tuple(constraint.frames(self.times) for constraint in self.constraints)
 
     @cached
+    def held_frames(self) -> HeldFrames:
+        """The frames at which constraints hold, as one array."""
+        return HeldFrames.of(self.constraints, self.constraint_frames)
+
+    @cached
     def targets(self) -> tuple[Target, ...]:
         """Each constraint with the indices of its points and joints."""
         indices: dict[tuple[int, str, bytes], int] = {}
@@ -226,7 +233,8 @@ class Problem:
             return set()
         skeleton = actor.motion.skeleton
         point_joints, rotation_joints = self._constrained_joints(number)
-        joints = {ancestor for joint in point_joints for ancestor in skeleton.chain(joint)} | rotation_joints
+        joints = {ancestor for joint in point_joints for ancestor in skeleton.chain(joint)}
+        joints = (joints if actor.joints else joints - pelvis_bones(actor.motion)) | rotation_joints
         return joints if actor.joints is None else joints & {skeleton.joint(name) for name in actor.joints}
 
     def _constrained_joints(self, number: int) -> tuple[set[int], set[int]]:
@@ -275,8 +283,50 @@ def _ids(resolved: ResolvedRefs) -> list[list[tuple[int, str, bytes]]]:
 DEFINING = ("actors", "constraints", "whole", "first", "_resolved", "constraint_frames")
 """The attributes that define a problem."""
 
-POSITION_INDEPENDENT = ("targets", "points", "body_points")
+POSITION_INDEPENDENT = ("targets", "points", "body_points", "held_frames", "metric", "units", "leg")
 """The cached properties that do not depend on the positions of the actors."""
+
+
+def pelvis_bones(motion: Motion) -> set[int]:
+    """Joints between the trunk and a thigh that the motion never turns: bones of the pelvis, which is rigid."""
+    skeleton = motion.skeleton
+    thighs = [joint for role, joint in roles(skeleton).items() if role.endswith("upper_leg")]
+    above = {joint for thigh in thighs for joint in skeleton.chain(thigh)} - set(thighs)
+    balls = {joint for joint in above & motion.still_joints if skeleton.kinds[joint] is JointKind.BALL}
+    return {joint for joint in balls if limb_joints(skeleton)[joint]}
+
+
+@record
+class HeldFrames:
+    """The frames at which constraints hold, of one constraint after the other."""
+
+    frames: np.ndarray
+    """(H,) frames, rising for each constraint."""
+    bounds: np.ndarray
+    """(C + 1,) where those of each constraint begin and end."""
+    is_end: np.ndarray
+    """(H,) whether the constraint begins or ends there."""
+
+    @staticmethod
+    def of(constraints: Sequence[Constraint], frames: Sequence[np.ndarray]) -> HeldFrames:
+        """The frames (n,) of each of some constraints as one array."""
+        bounds = np.concatenate([np.zeros(1, dtype=np.intp), np.cumsum([len(held) for held in frames], dtype=np.intp)])
+        is_end = np.zeros(bounds[-1], bool)
+        is_end[bounds[:-1][np.diff(bounds) > 0]] = True
+        is_end[bounds[1:][np.diff(bounds) > 0] - 1] = True
+        for constraint, held, first in zip(constraints, frames, bounds.tolist(), strict=False):
+            if constraint.instants or type(constraint).ends is not Constraint.ends:
+                is_end[first + np.searchsorted(held, constraint.ends(held))] = True
+        every = np.concatenate([np.zeros(0, dtype=np.intp), *frames])
+        return HeldFrames(frames=every, bounds=bounds, is_end=is_end)
+
+    def select(self, indices: Sequence[int]) -> HeldFrames:
+        """The frames of the constraints of some indices, in that order."""
+        chosen = np.array(indices, dtype=np.intp)
+        lengths = np.diff(self.bounds)[chosen]
+        bounds = np.concatenate([np.zeros(1, dtype=np.intp), np.cumsum(lengths)])
+        at = np.arange(bounds[-1]) + np.repeat(self.bounds[:-1][chosen] - bounds[:-1], lengths)
+        return HeldFrames(frames=self.frames[at], bounds=bounds, is_end=self.is_end[at])
 
 
 @record

@@ -163,16 +163,14 @@ def _moved_head(motion: Motion, pose: Pose, joints: list[int], head: Array, chan
 def steadied(problem: Problem, hold: float = -np.inf, until: float = np.inf) -> Problem:
     """The problem whose roots have lost the vertical shaking that they share with standing feet, in the frames between
     two times in seconds."""
-    onset, actors = onset_of(problem, hold, until), []
+    onset, shifts = onset_of(problem, hold, until), list[Array | None]()
     for number, actor in enumerate(problem.actors):
-        feet = _foot_shaking(problem, number)
+        feet, shift = _foot_shaking(problem, number), None
         if len(feet) and problem.bodies[number].num_shifts:
-            root = actor.motion.root.copy()
-            root[:, 1] -= onset * shared_shaking(root[:, 1], feet, actor.motion.fps)
-            actor = replace(actor, motion=replace(actor.motion, root=root))
-        actors.append(actor)
-    same = all(new is old for new, old in zip(actors, problem.actors, strict=True))
-    return problem if same else replace(problem, actors=tuple(actors))
+            shift = np.zeros((len(onset), 3))
+            shift[:, 1] = -onset * shared_shaking(actor.motion.root[:, 1], feet, actor.motion.fps)
+        shifts.append(shift)
+    return problem if all(shift is None for shift in shifts) else problem.shifted(shifts)
 
 
 def with_steady_heads(problem: Problem, bodies: tuple[Body, ...], hold: float, until: float) -> tuple[Body, ...]:

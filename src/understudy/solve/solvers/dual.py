@@ -76,9 +76,8 @@ class Curves:
         """Keys (K, d) of each group with the least cost for forces that would make these without roughness."""
         if not self.roughness:
             return keys
-        factors = self._cost_factors
         return tuple(
-            solve_factored(factors[id(basis)], part) if part.any() else part
+            solve_factored(self.cost_factor(basis), part) if part.any() else part
             for basis, part in zip(self.bases, keys, strict=True)
         )
 
@@ -99,6 +98,10 @@ class Curves:
         is_moving = basis.gather(np.ones((len(basis.first), 1)))[:, 0] > 0.0
         return roughness_costs(np.where(is_moving, 1.0, HELD_KEY_COST), self.roughness)
 
+    def cost_factor(self, basis: Basis) -> Array:
+        """The Cholesky factor of the costs of the keys of a basis."""
+        return self._cost_factors[id(basis)]
+
     @cached
     def _cost_factors(self) -> dict[int, Array]:
         """The Cholesky factor of the costs of the keys of each distinct basis."""
@@ -109,7 +112,7 @@ class Curves:
         keys = np.zeros((basis.num_keys, len(times)))
         for a in range(basis.weights.shape[1]):
             keys[basis.first[times] + a, np.arange(len(times))] = basis.weights[times, a]
-        return basis.at(times).values(solve_factored(self._cost_factors[id(basis)], keys))
+        return basis.at(times).values(solve_factored(self.cost_factor(basis), keys))
 
 
 @record
@@ -584,16 +587,26 @@ class FactoredGroup:
             self._renew(first, last)
         return True
 
-    def forces(self, residuals: Array) -> Array:
-        """(n,) the forces that satisfy residuals (n,)."""
+    def solve(self, residuals: Array) -> tuple[Array, Array, Array]:
+        """The forces (n,) that satisfy residuals (n,), the change (K, g) of the keys that they make, and that of the
+        residuals (n,)."""
         if self.prefers_forces:
             active, forces = self.stiffness > 0.0, np.zeros(len(residuals))
             forces[active] = solve_factored(self._force_factor, residuals[active])
-            return forces
-        if self.key_factor is None:
-            self.key_factor = cholesky_factor(self._normal_equations(0, self.basis.num_keys))
-        pushes = self.stiffness * residuals
-        return pushes + self.stiffness * self._change(pushes)
+            keys = self.basis.gather(self._gradient(forces)) / -self.cost
+            if self.curves.roughness:
+                keys = solve_factored(self.curves.cost_factor(self.basis), keys)
+            change = self._change(keys)
+        else:
+            if self.key_factor is None:
+                self.key_factor = cholesky_factor(self._normal_equations(0, self.basis.num_keys))
+            pushes = self.basis.gather(self._gradient(self.stiffness * residuals))
+            keys = solve_factored(self.key_factor, -pushes.ravel()).reshape(self.basis.num_keys, -1)
+            change = self._change(keys)
+            forces = self.stiffness * (residuals + change)
+        all_keys = np.zeros((len(keys), len(self.used)))
+        all_keys[:, self.used] = keys
+        return forces, all_keys, change
 
     @cached
     def prefers_forces(self) -> bool:
@@ -668,13 +681,15 @@ class FactoredGroup:
                 return
             reach *= 2
 
-    def _change(self, forces: Array) -> Array:
-        """(n,) the change of the residuals that the keys make which forces (n,) move."""
-        assert self.key_factor is not None
+    def _gradient(self, forces: Array) -> Array:
+        """(N, d) by which forces (n,) push the coordinates at each time."""
         gradient = np.zeros((len(self.basis.first), self.jacobian.shape[1]))
         starts = np.flatnonzero(np.diff(self.times, prepend=-1))
         gradient[self.times[starts]] = np.add.reduceat(forces[:, None] * self.jacobian, starts, axis=0)
-        keys = solve_factored(self.key_factor, -self.basis.gather(gradient).ravel()).reshape(self.basis.num_keys, -1)
+        return gradient
+
+    def _change(self, keys: Array) -> Array:
+        """(n,) the change of the residuals that a change (K, d) of the keys makes."""
         return np.einsum("ad,ad->a", self.jacobian, self.basis.values(keys)[self.times])
 
 
@@ -711,6 +726,7 @@ class FactoredKeys:
     the fingers of a hand that does not touch the floor cost nothing.
     """
 
+    curves: Curves
     damping: float
     excluded: np.ndarray
     """(A,) the residuals that are excluded."""
@@ -747,14 +763,27 @@ class FactoredKeys:
             if known is None or not known.update(stiffness[rows]):
                 known = FactoredGroup.of(pattern, number, rows, jacobian, stiffness, damping)
             groups[number] = known
-        return FactoredKeys(damping=damping, excluded=excluded, stiffness=stiffness, dependent=dependent, groups=groups)
+        return FactoredKeys(
+            curves=pattern.curves, damping=damping, excluded=excluded, stiffness=stiffness, dependent=dependent,
+            groups=groups,
+        )  # fmt: skip
 
     def forces(self, residuals: Array) -> Array:
         """(A,) the forces that satisfy residuals (A,); zero for excluded ones."""
-        forces = self.stiffness * residuals
-        for group in self.groups.values():
-            forces[group.rows] = group.forces(residuals[group.rows])
-        return forces
+        return self.solve(residuals)[0]
+
+    def solve(self, residuals: Array) -> tuple[Array, tuple[Array, ...], Array]:
+        """The forces (A,) that satisfy residuals (A,), zero for excluded ones; the change of the keys (K, g) of each
+        group that they make, and that of the residuals (A,)."""
+        forces, change, keys = self.stiffness * residuals, np.zeros(len(residuals)), list[Array]()
+        for number, (basis, members) in enumerate(zip(self.curves.bases, self.curves.groups, strict=True)):
+            if number in self.groups:
+                rows = self.groups[number].rows
+                forces[rows], moved, change[rows] = self.groups[number].solve(residuals[rows])
+                keys.append(moved)
+            else:
+                keys.append(np.zeros((basis.num_keys, len(members))))
+        return forces, tuple(keys), change
 
 
 def _normal_band(basis: Basis, times: np.ndarray, rows: Array, width: int) -> Array:

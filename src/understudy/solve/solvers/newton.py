@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field, replace
 
 import numpy as np
 
 from understudy.base.quaternion import Array
-from understudy.base.records import cached, distinct, record
+from understudy.base.records import cached, record
 from understudy.constraints.base import Relation, Residuals, relative_weights
 from understudy.solve.evaluation import Evaluation, ProblemAtFrames
 from understudy.solve.problem import Problem
+from understudy.solve.residuals import Term
 from understudy.solve.solvers.dual import (
     BLOCK_FLOATS,
     Curves,
@@ -59,7 +60,7 @@ def largest_residual(evaluation: Evaluation) -> Array:
 
 def _max_by_constraint(evaluation: Evaluation, values: Array, initial: float) -> Array:
     """(C,) the largest of the values (T,) of each constraint, at least `initial`."""
-    out, index = np.full(len(evaluation.rows), initial), evaluation.residual_index
+    out, index = np.full(len(evaluation.sample.targets), initial), evaluation.residual_index
     if len(index.starts):
         np.maximum.at(out, index.constraint[index.starts], np.maximum.reduceat(values, index.starts))
     return out
@@ -103,10 +104,6 @@ def regular_frames(problem: Problem, rate: float) -> np.ndarray:
     """The first and last frame, and `rate` frames a second between them."""
     step, last = max(round(problem.actors[0].motion.fps / rate), 1), len(problem.times) - 1
     return np.append(np.arange(0, last, step), last)
-
-
-Term = tuple[np.ndarray, np.ndarray, Array]
-"""Rows (B,), the index (B,) of the point coordinate that each row takes, and its factor (B,)."""
 
 
 @record
@@ -177,7 +174,7 @@ class ResidualLayout:
                 times = self.times[first:last] - block.start
                 constant.add(out[first:last], derivatives.reshape(-1, out.shape[1]), times, first)
         for number in self.constraints:
-            if number not in constant.constraints:
+            if number in self.sample.point_sums.others:
                 rows = np.flatnonzero(self.constraint == number)
                 out[rows] = evaluation.jacobian(number, (self.at[rows], self.row[rows]))
         return out
@@ -209,54 +206,26 @@ class ResidualLayout:
 
 @record
 class ConstantRows:
-    """The rows of constraints whose derivatives by points are constant: weighted sums of point coordinates.
+    """The rows that are sums of point coordinates: their derivatives are computed for all of them at once."""
 
-    Most constraints are such. Their derivatives are computed for all of them at once.
-    """
-
-    constraints: frozenset[int]
     points: np.ndarray
     """(P,) the points that they read, sorted by body."""
     terms: tuple[Term, ...]
-    """The first terms of the sums, then the second, and so on. A term lists the rows (B,) that have it, in order, the
-    index (B,) among the 3 P coordinates of the points, and the factor (B,)."""
+    """The first terms of the sums, then the second, and so on, with indices among the 3 P coordinates of the points."""
 
     @staticmethod
     def of(layout: ResidualLayout) -> ConstantRows:
-        """The rows of a layout whose derivatives by points are constant."""
-        index, sample = layout.evaluation.residual_index, layout.sample
-        derivatives = {number: sample.targets[number].constraint.constant() for number in layout.constraints}
-        constant = {number: by_points for number, by_points in derivatives.items() if by_points is not None}
-        used_points = [sample.targets[number].points for number in constant]
-        points = distinct(np.concatenate(used_points)) if used_points else np.zeros(0, dtype=np.intp)
-        points = points[np.argsort(sample.body_points.bodies[points], kind="stable")]
-        position = np.zeros(len(sample.body_points.bodies), dtype=np.intp)
-        position[points] = np.arange(len(points))
-        # The factors of each residual row come first; they are then copied to all its frames at once.
-        flat = [by_points.reshape(len(by_points), -1) for by_points in constant.values()]
-        widths = np.array([factors.shape[1] for factors in flat], dtype=np.intp)
-        factors = np.zeros((len(index.starts), widths.max(initial=0)))
-        coordinates = np.full(factors.shape, -1)
-        first_rows = np.searchsorted(index.constraint[index.starts], list(constant))
-        for width in sorted(set(widths.tolist())):
-            group = np.flatnonzero(widths == width).tolist()
-            counts = [len(flat[number]) for number in group]
-            rows = np.repeat(first_rows[group] - np.cumsum(counts) + counts, counts) + np.arange(sum(counts))
-            columns = 3 * position[np.array([used_points[number] for number in group])][:, :, None] + np.arange(3)
-            factors[rows, :width] = np.concatenate([flat[number] for number in group])
-            coordinates[rows, :width] = np.repeat(columns.reshape(-1, width), counts, axis=0)
-        row_of_factor, column = np.nonzero(factors)
-        coordinates, factors = coordinates[row_of_factor, column], factors[row_of_factor, column]
-        term_of_factor = np.arange(len(row_of_factor)) - np.searchsorted(row_of_factor, row_of_factor)
-        residual_rows = np.repeat(np.arange(len(index.sizes)), index.sizes)[layout.entries]
-        terms = []
-        for number in range(int(term_of_factor.max(initial=-1)) + 1):
-            factor_of_row = np.full(len(index.sizes), -1)
-            factor_of_row[row_of_factor[term_of_factor == number]] = np.flatnonzero(term_of_factor == number)
-            selected = factor_of_row[residual_rows]
-            rows = np.flatnonzero(selected >= 0)
-            terms.append((rows, coordinates[selected[rows]], factors[selected[rows]]))
-        return ConstantRows(constraints=frozenset(constant), points=points, terms=tuple(terms))
+        """The rows of a layout that are such sums."""
+        sample = layout.sample
+        terms = sample.point_sums.terms_of(layout.evaluation.residual_index.line[layout.entries])
+        bodies, is_used = sample.body_points.bodies, np.zeros(sample.point_sums.num_points, bool)
+        for _, coordinate, _ in terms:
+            is_used[coordinate // 3] = True
+        points = np.flatnonzero(is_used)
+        points = points[np.argsort(bodies[points], kind="stable")]
+        first = np.zeros(len(is_used), dtype=np.intp)
+        first[points] = 3 * np.arange(len(points))
+        return ConstantRows(points=points, terms=tuple((rows, first[at // 3] + at % 3, by) for rows, at, by in terms))
 
     def add(self, out: Array, point_derivatives: Array, times: np.ndarray, first: int) -> None:
         """Add derivatives (n, D) of rows at times (n,), from the row `first` on, to `out`.
@@ -479,14 +448,14 @@ class LinearizedStep:
         Inactive residuals that the step would violate by more than a margin become active. By the normal equations each
         change needs a factorisation, and the steps after the `first` of a level make fewer.
         """
-        pattern, one_sided = self.step_pattern.pattern, self.step_pattern.layout.one_sided
+        one_sided = self.step_pattern.layout.one_sided
         old_share = damping / (1.0 + damping)
         residuals = self.values - (1.0 - old_share) * self.linear_part
         excluded, dropped = self.inactive, np.zeros(len(residuals), bool)
         by_keys = self.band is None
         changes = MAX_ACTIVE_SET_CHANGES if not by_keys else MAX_KEY_CHANGES if first else MAX_LATE_KEY_CHANGES
         for number in range(changes):
-            forces = self._forces(residuals, damping, excluded)
+            forces, change, residuals_after = self._solve(residuals, damping, excluded)
             # One-sided residuals with negative forces are dropped and the step is solved again. Clipping their forces
             # to zero instead would leave the other forces out of balance.
             negative = one_sided & (forces < 0.0)
@@ -495,30 +464,33 @@ class LinearizedStep:
             can_add = margin < np.inf and number < MAX_ADDING_CHANGES
             added = one_sided & excluded & ~dropped & can_add
             if added.any():
-                added &= self._after(residuals, forces / (1.0 + damping)) > margin
+                added &= residuals_after() > margin
             pull = -float(forces[negative].min(initial=0.0))
             if pull <= (NEGLIGIBLE_PULL if by_keys else 0.0) * float(np.abs(forces).max()) and not added.any():
                 break
             excluded = (excluded | negative) & ~added
-        change = keys_of_forces(pattern, self.jacobian, forces / (1.0 + damping))
-        return forces, tuple(old_share * old + new for old, new in zip(keys, change, strict=True))
+        return forces, tuple(old_share * old + new for old, new in zip(keys, change(), strict=True))
 
-    def _after(self, residuals: Array, forces: Array) -> Array:
-        """(A,) residuals (A,) after the change of the keys under forces (A,), if they were linear."""
-        if self.band is not None:
-            return residuals - band_product(self.band, forces)
-        pattern = self.step_pattern.pattern
-        displacement = pattern.curves.values(keys_of_forces(pattern, self.jacobian, forces))
-        return residuals + self.step_pattern.linear_part(self.jacobian, displacement)
-
-    def _forces(self, residuals: Array, damping: float, excluded: np.ndarray) -> Array:
-        """(A,) the forces, with some residuals (A,) excluded."""
+    def _solve(
+        self, residuals: Array, damping: float, excluded: np.ndarray
+    ) -> tuple[Array, Callable[[], Keys], Callable[[], Array]]:
+        """The forces (A,) with some residuals (A,) excluded; and, when they are asked for, the change of the keys that
+        they make, and the residuals (A,) after it, if they were linear."""
         matrix = self.factored[-1] if self.factored else None
         pattern, compliance = self.step_pattern.pattern, self.step_pattern.compliance
         if self.band is None:
             previous = matrix if isinstance(matrix, FactoredKeys) else None
-            matrix = FactoredKeys.of(pattern, self.jacobian, compliance, damping, excluded, previous)
-        elif not isinstance(matrix, FactoredMatrix) or matrix.damping != damping or not matrix.exclude(excluded):
+            by_keys = FactoredKeys.of(pattern, self.jacobian, compliance, damping, excluded, previous)
+            self.factored[:] = [by_keys]
+            forces, keys, change = by_keys.solve(residuals)
+            return forces, lambda: keys, lambda: residuals + change
+        if not isinstance(matrix, FactoredMatrix) or matrix.damping != damping or not matrix.exclude(excluded):
             matrix = FactoredMatrix.of(pattern, self.band, compliance, damping, excluded)
         self.factored[:] = [matrix]
-        return matrix.forces(residuals)
+        forces = matrix.forces(residuals)
+        damped, band = forces / (1.0 + damping), self.band
+        return (
+            forces,
+            lambda: keys_of_forces(pattern, self.jacobian, damped),
+            lambda: residuals - band_product(band, damped),
+        )

@@ -207,8 +207,8 @@ def select_working_set(problem: Problem, bodies: tuple[Body, ...], margin: float
         return tuple(range(len(is_equality)))
     frames = sampled_frames(problem, CHECK_RATE_HZ, one_sided)
     sample = ProblemAtFrames(problem=problem, bodies=bodies, frames=frames, constraint_indices=one_sided)
-    is_near = [rows.values.max(initial=-np.inf) > -margin for rows in sample.measure().rows]
-    distant = {i for i, near in zip(one_sided, is_near, strict=True) if not near}
+    is_near = largest_residual(sample.measure()) > -margin
+    distant = {i for i, near in zip(one_sided, is_near.tolist(), strict=True) if not near}
     return tuple(i for i in range(len(is_equality)) if i not in distant)
 
 
