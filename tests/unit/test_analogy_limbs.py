@@ -356,21 +356,19 @@ def test_legs_are_not_stretched_farther_than_the_examples_show(walk: Study, spid
     assert max(shares) < 1.0
 
 
-def test_hips_are_as_high_above_the_floor_as_above_feet_that_will_stand_on_it(spider: Study) -> None:
+def test_a_low_body_is_set_above_the_floor_and_not_above_feet_in_it(walk: Study, spider: Study) -> None:
     """A draft whose feet are in the floor has its hips too low: planted, the feet come up and the hips would not."""
-    motion, points = spider.motion, contact_points(spider.motion)
-    pairs = tuple(FootPair(foot=tuple(foot), source=tuple(foot)) for foot in feet_of(motion.skeleton, points))
-    rises, floor = standing_heights(motion, points), 0.0
-    deep = replace(motion, root=motion.root - [0.0, 0.1 * leg_length(motion.skeleton), 0.0])
-    plants = tuple(Contact(point=p, start=0.0, end=0.5, on="floor", place=np.zeros(3)) for p in points)
-    heights = []
-    for draft, contacts in ((motion, plants), (deep, plants), (deep, ())):
-        stepping = Stepping(motion=draft, contacts=contacts, ratio=1.0, pairs=pairs)
-        raised, _ = correct_heights(stepping, motion, plants, examples=(motion, motion), rises=rises, floor=floor)
-        heights.append(raised.root[:, 1])
-    assert np.abs(heights[1] - heights[0]).max() < 0.02 * leg_length(motion.skeleton)
-    # Feet that never stand say nothing of the floor.
-    assert np.abs(heights[2] - deep.root[:, 1]).max() < 1e-9
+    for motion, raised in ((spider.motion, 0.1), (walk.motion, 0.0)):
+        leg, points = leg_length(motion.skeleton), contact_points(motion)
+        pairs = tuple(FootPair(foot=tuple(foot), source=tuple(foot)) for foot in feet_of(motion.skeleton, points))
+        plants = tuple(Contact(point=p, start=0.0, end=0.5, on="floor", place=np.zeros(3)) for p in points)
+        deep = replace(motion, root=motion.root - [0.0, 0.1 * leg, 0.0])
+        for contacts, wanted in ((plants, raised), ((), 0.0)):
+            stepping = Stepping(motion=deep, contacts=contacts, ratio=1.0, pairs=pairs)
+            corrected, _ = correct_heights(
+                stepping, motion, plants, examples=(motion, motion), rises=standing_heights(motion, points), floor=0.0
+            )
+            assert (corrected.root - deep.root)[:, 1] / leg == pytest.approx(wanted, abs=0.02)
 
 
 def test_where_a_foot_stands_is_never_too_high(spider: Study) -> None:

@@ -19,7 +19,7 @@ from understudy.analogy.quality import (
     lift_ratio,
     wanted_lift,
 )
-from understudy.analogy.stepping import FootPair, Stepping, foot_heights
+from understudy.analogy.stepping import FootPair, Stepping, foot_heights, hip_height
 from understudy.base.quaternion import Array, conjugate, multiply
 from understudy.constraints.base import Constraint, PointRef
 from understudy.constraints.follow import Follow
@@ -68,6 +68,10 @@ HEIGHT_WEIGHT = 0.01
 MAX_BASE_DIFFERENCE_LEGS = 0.05
 """A foot whose lowest height is this much above that of the lowest foot does not stand."""
 
+LOW_HIPS_LEGS = 0.5
+"""Hips that hang lower are set above the floor, not above feet that are not planted yet: what those are in the floor is
+much of the room that such a body has."""
+
 MIN_CROUCH_LEGS = 0.02
 """A smaller difference in the height of the hips is not corrected."""
 
@@ -96,7 +100,9 @@ def correct_heights(
         return motion, []
     leg = leg_length(motion.skeleton)
     constraints: list[Constraint] = []
-    lowered = crouch(motion, source, examples, stepping) - feet_off_floor(stepping, rises, floor) / leg
+    lowered = crouch(motion, source, examples, stepping)
+    if hang_low(stepping.pairs, examples[1]):
+        lowered -= feet_off_floor(stepping, rises, floor) / leg
     if abs(lowered) > MIN_CROUCH_LEGS:
         root = motion.root.copy()
         root[:, 1] += lowered * leg
@@ -116,10 +122,16 @@ def correct_heights(
     return motion, constraints
 
 
+def hang_low(pairs: Sequence[FootPair], example: Motion) -> bool:
+    """Whether a body hangs low between long legs, as a spider does."""
+    hips = [hip_height(example, pair.foot) for pair in pairs]
+    return bool(hips) and float(np.mean(hips)) < LOW_HIPS_LEGS * leg_length(example.skeleton)
+
+
 def feet_off_floor(stepping: Stepping, rises: dict[str, float], floor: float) -> float:
     """Metres by which feet that are to stand come down too little on average; less than 0 where they are too low.
 
-    Hips are as high above feet as they are above the floor once the feet are planted.
+    Once the feet are planted, hips are less high above them by as much.
     """
     stands = {contact.point.name for contact in stepping.contacts}
     off = [
