@@ -85,6 +85,18 @@ def test_derivative_is_the_finite_difference(kind: str, seed: int, size: float) 
     np.testing.assert_allclose(exact / scale, measured / scale, rtol=0.0, atol=1e-6)
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("kind", sorted(kinds()))
+def test_residuals_measured_again_are_those_of_a_fresh_measurement(kind: str, seed: int) -> None:
+    sample = make_sample(kind, seed)
+    d = 0.4 * np.random.default_rng(seed).normal(size=(6, sample.bodies_at_frames.num_coordinates))
+    before = sample.measure().values.copy()
+    again, fresh = sample.measure(d), make_sample(kind, seed).measure(d)
+    np.testing.assert_allclose(again.values, fresh.values, rtol=0.0, atol=1e-12)
+    np.testing.assert_allclose(fresh.values, np.concatenate([row.values.T.ravel() for row in fresh.rows]))
+    np.testing.assert_array_equal(sample.measure().values, before)
+
+
 @pytest.mark.parametrize("kind", sorted(kinds()))
 def test_rows_fit_and_are_finite(kind: str) -> None:
     for seed in SEEDS:

@@ -81,6 +81,16 @@ def test_rows_of_all_constraints_have_the_derivatives_of_each(size: float) -> No
         assert np.abs(each).max() > 0.1
 
 
+def test_residuals_of_many_constraints_measured_again_are_those_of_each() -> None:
+    """Sums of point coordinates come from how far the points moved, the others from their own measurement."""
+    displaced(0.0).values.sum()
+    assert len(sample().point_sums.terms) == 3, "a tilted floor reads all three coordinates of its point"
+    assert 0 < len(sample().point_sums.others) < len(sample().targets)
+    evaluation = displaced(0.3)
+    plain = np.concatenate([rows.values.T.ravel() for rows in evaluation.rows])
+    np.testing.assert_allclose(evaluation.values, plain, rtol=0.0, atol=1e-12)
+
+
 @pytest.mark.parametrize("kind", sorted(kinds()))
 def test_measuring_gives_the_values_of_the_rows(kind: str) -> None:
     for seed in range(40):

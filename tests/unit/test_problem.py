@@ -20,7 +20,7 @@ from understudy.constraints.region import Region
 from understudy.constraints.same_place import SamePlace
 from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
-from understudy.figure.skeleton import JointKind
+from understudy.figure.skeleton import JointKind, Skeleton
 from understudy.solve.coordinates import UNUSED_JOINT_FACTOR
 from understudy.solve.evaluation import ProblemAtFrames, requested_shifts
 from understudy.solve.problem import Actor, Problem
@@ -156,6 +156,33 @@ def test_joints_that_never_rotate_cost_more() -> None:
         for m in (walk(), stiff)
     )
     assert after == pytest.approx(UNUSED_JOINT_FACTOR * before, rel=0.1)
+
+
+def test_bones_of_the_pelvis_that_never_turn_stay_rigid() -> None:
+    """In CMU captures a bone leads from the middle of the hips to each hip, and a solve once bent the pelvis there."""
+    walk, hip = samples.motion("walk").motion, "LeftUpLeg"
+    skeleton, index = walk.skeleton, walk.skeleton.index[hip]
+    names = (*skeleton.names[:index], "LHipJoint", *skeleton.names[index:])
+    parents = [p + (p >= index) for p in skeleton.parents.tolist()]
+    parents.insert(index, int(skeleton.parents[index]))
+    parents[index + 1] = index
+    offsets = np.insert(skeleton.offsets, index, skeleton.offsets[index], axis=0)
+    offsets[index + 1] = 0.0
+    rotations = np.insert(walk.rotations, index, [1.0, 0.0, 0.0, 0.0], axis=1)
+    made = Skeleton(names=names, parents=np.array(parents), offsets=offsets, ends=skeleton.ends)
+    foot = SamePlace(point=PointRef(point="LeftFoot"), start=0.2, end=0.6)
+
+    def movable(turned: bool, **fields: object) -> set[str]:
+        some = rotations.copy()
+        if turned:
+            some[:, index] = exp(0.1 * np.sin(walk.times)[:, None] * [1.0, 0.0, 0.0])
+        motion = Motion(skeleton=made, root=walk.root, rotations=some, fps=walk.fps)
+        problem = Problem(actors=(Actor(motion=motion, **fields),), constraints=(foot,))  # type: ignore[arg-type]
+        return {made.names[joint] for joint in problem.movable_joints(0)}
+
+    assert {"LeftUpLeg", "LeftLeg"} <= movable(False) == movable(True) - {"LHipJoint"}
+    assert "LHipJoint" in movable(True)
+    assert "LHipJoint" in movable(False, joints=("LHipJoint",))
 
 
 def test_a_body_that_never_moves_has_no_still_joints() -> None:

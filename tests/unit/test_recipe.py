@@ -476,6 +476,7 @@ def test_scales_by_part_and_joint() -> None:
     assert by["LeftToeBase"] == 1.0
     assert by["Head"] == 2.0
     assert by["LeftUpLeg"] == by["LeftArm"] == by["LeftHand"] == by["Spine"] == 0.8
+    assert scale_skeleton(adult, "0.8,legs=1.3,feet=1,Head=2").lengths.tolist() == small.lengths.tolist()
 
 
 def test_parts_do_not_overlap_and_cover_the_body() -> None:
@@ -489,6 +490,8 @@ def test_parts_do_not_overlap_and_cover_the_body() -> None:
 def test_wrong_scales_are_refused(text: str) -> None:
     with pytest.raises(OptionError, match=r"Expected a scale such as 0\.6"):
         parse_scale(text)
+    with pytest.raises(OptionError, match=r"Expected a scale such as 0\.6"):
+        scale_skeleton(samples.character("adult"), text)
 
 
 def test_scales_of_missing_parts_are_refused() -> None:

@@ -10,14 +10,14 @@ from understudy.base.errors import OptionError, UnknownNameError, nearest_names
 from understudy.figure.roles import roles
 from understudy.figure.skeleton import Skeleton
 
-Scale = float | dict[str, float]
-"""Length factor of all bones, or factors by names of body parts and joints."""
+Scale = float | dict[str, float] | str
+"""Length factor of all bones, or factors by names of body parts and joints; also as a text, as on the command line."""
 
 PARTS = ("legs", "arms", "trunk", "head", "feet", "hands")
 """Parts of the body that can be scaled by name. Legs include feet and arms include hands, unless those are given."""
 
 
-def parse_scale(text: str) -> Scale:
+def parse_scale(text: str) -> float | dict[str, float]:
     """A scale from its form on the command line: `0.6`, `legs=1.3`, `arms=0.8,legs=1.2,Head=1.1`, `0.8,legs=1`."""
     factors: dict[str, float] = {}
     for part in re.split(r"\s*,\s*", text.strip()):
@@ -37,6 +37,7 @@ def parse_scale(text: str) -> Scale:
 
 def scale_skeleton(skeleton: Skeleton, scale: Scale) -> Skeleton:
     """The character with its bones scaled. A joint's factor overrides its part's, and a part's overrides `all`."""
+    scale = parse_scale(scale) if isinstance(scale, str) else scale
     factors = {"all": scale} if isinstance(scale, int | float) else dict(scale)
     for name, factor in factors.items():
         if not (np.isfinite(factor) and factor > 0.0):

@@ -172,13 +172,13 @@ class ProblemAtFrames:
         Those that are sums of point coordinates are computed for all constraints at once, from how far the points are
         from where they were in the first evaluation.
         """
+        index = self.residual_index(evaluation)
         if not self._first:
             values = np.concatenate([np.zeros(0), *(rows.values.T.ravel() for rows in evaluation.rows)])
             self._first.append((evaluation.positions, values))
             return values
         positions, values = self._first[0]
         out = self.point_sums.values(values, evaluation.positions - positions)
-        index = self.residual_index(evaluation)
         for kind, numbers, constraints in self._by_kind:
             others = [i for i, number in enumerate(numbers) if number in self.point_sums.others]
             inputs = [evaluation.input(numbers[i]) for i in others]
