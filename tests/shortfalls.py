@@ -38,7 +38,7 @@ SHORTFALLS = {
     "tests/real/test_transfer_real.py::test_a_dog_and_a_human_play_each_other[human on dog-direction]": FEWER,
     "tests/unit/test_benchmarks_peers.py::test_bodies_show_who_skates_and_who_shakes": FEWER,
     "tests/unit/test_odd_rigs.py::test_long_chains_are_retargeted_in_time_in_proportion": CHAIN,
-    "tests/unit/test_pipeline.py::test_a_hand_put_somewhere_leaves_the_rest_of_the_walk_where_it_was": SLOWLY,
+    "tests/unit/test_pipeline.py::test_a_hand_put_somewhere_leaves_the_rest_of_the_walk_where_it_was[1.5-3]": SLOWLY,
     "tests/property/test_neutral_pose_properties.py::test_a_retarget_does_not_depend_on_joint_frames": AGREEMENT,
     "tests/unit/test_stream.py::test_windows_agree_with_the_whole_solve": AGREEMENT,
     "tests/unit/test_stream.py::test_contacts_are_found_as_frames_arrive": AGREEMENT,

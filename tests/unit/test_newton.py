@@ -93,6 +93,15 @@ def test_a_level_ends_once_the_next_step_would_bring_little() -> None:
     assert best <= early < best / (1.0 - 0.15)
 
 
+def test_a_level_goes_on_after_a_small_gain_while_much_is_left() -> None:
+    """The arm has far to turn, so steps are limited: the fourth gained little, and the hand was left 0.2 m off."""
+    hand = fk(walk()).points(["RightHand"])[60, 0]
+    target = hand + np.array([-0.3, 0.0, 0.4])
+    sample, curves, _, _ = made(Place(point=PointRef(point="RightHand"), target=target, start=0.6, end=1.4))
+    level = GaussNewton(sample=sample, curves=curves, stiffness=STIFF, weights=np.ones(1), margin=1e-4, gain=0.15)
+    assert level.run(12)[1].largest_violation < 0.03
+
+
 @pytest.mark.parametrize("count", [1, 3, 4])
 def test_a_few_more_left_out_of_a_factored_matrix_are_left_out_exactly(count: int) -> None:
     stays = SamePlace(point=PointRef(point="LeftToeBase"), height=0.02, start=0.2, end=0.9)

@@ -226,7 +226,7 @@ def reaching(height: float) -> Solution:
     return retarget(walk(), walk().skeleton, contacts=scene().contacts, constraints=[beyond(height)])
 
 
-@pytest.mark.parametrize("height", [2.3, 3.0, 9.0])
+@pytest.mark.parametrize("height", [2.3, 2.6, 2.8, 3.0, 9.0])
 def test_what_cannot_be_reached_is_named_and_the_rest_is_met(height: float) -> None:
     """Plants still, no joint faster than two and a half times the walk's fastest, and a sentence that says why."""
     found = reaching(height)
@@ -277,9 +277,11 @@ def test_the_source_is_left_as_it_is() -> None:
 
 
 def test_another_solver_gets_the_same_problem() -> None:
-    found = retarget(walk(), shins(), contacts=scene().contacts, solver=Ik())
+    """Shins are kept apart where a solver brings them together: that is left out here."""
+    options = Options(clearance=False)
+    found = retarget(walk(), shins(), contacts=scene().contacts, solver=Ik(), options=options)
     assert found.solver == "ik"
-    ours = retarget(walk(), shins(), contacts=scene().contacts)
+    ours = retarget(walk(), shins(), contacts=scene().contacts, options=options)
     assert [o.constraint.label for o in found.outcomes] == [o.constraint.label for o in ours.outcomes]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from understudy.figure.kinematics import fk
 from understudy.figure.motion import Motion
 from understudy.figure.skeleton import JointKind, Skeleton
 from understudy.solve.coordinates import UNUSED_JOINT_FACTOR
-from understudy.solve.evaluation import ProblemAtFrames, requested_shifts
+from understudy.solve.evaluation import MAX_REACH_SHARE, ProblemAtFrames, requested_shifts
 from understudy.solve.problem import Actor, Problem
 from understudy.solve.solvers.spacetime import Spacetime, levels
 
@@ -185,6 +186,44 @@ def test_bones_of_the_pelvis_that_never_turn_stay_rigid() -> None:
     assert "LHipJoint" in movable(False, joints=("LHipJoint",))
 
 
+def test_toes_bend_where_they_begin_and_divided_bones_stay_straight() -> None:
+    """A foot with five toes of three bones each made a solve eight times as dear, for no better a foot."""
+    walk = samples.motion("walk").motion
+    foot, arm = walk.skeleton.index["LeftFoot"], walk.skeleton.index["LeftArm"]
+    names, parents, offsets = list(walk.skeleton.names), walk.skeleton.parents.tolist(), list(walk.skeleton.offsets)
+    for toe in ("LeftToe2", "LeftToe3"):
+        for name, parent in ((toe, foot), (f"{toe}Tip", len(names))):
+            names.append(name)
+            parents.append(parent)
+            offsets.append(np.array([0.0, -0.02, 0.05]))
+    elbow = names.index("LeftForeArm")
+    names.append("LeftArmTwist")
+    parents.append(arm)
+    offsets.append(0.5 * offsets[elbow])
+    # A joint comes after its parent: the lower arm and the hand go to the end, behind the joint that divides their arm.
+    order = [j for j in range(len(names)) if j not in (elbow, elbow + 1)] + [elbow, elbow + 1]
+    assert names[elbow + 1] == "LeftHand"
+    parents[elbow], offsets[elbow] = len(names) - 1, 0.5 * offsets[elbow]
+    made = Skeleton(
+        names=tuple(names[j] for j in order),
+        parents=np.array([-1 if parents[j] < 0 else order.index(parents[j]) for j in order]),
+        offsets=np.array([offsets[j] for j in order]),
+    )
+    rotations = np.zeros((walk.num_frames, len(names), 4))
+    rotations[..., 0] = 1.0
+    for j, place in ((j, order.index(j)) for j in range(walk.skeleton.num_joints)):
+        rotations[:, place] = walk.rotations[:, j]
+    motion = Motion(skeleton=made, root=walk.root, rotations=rotations, fps=walk.fps)
+    asked = (
+        Region(point=PointRef(point="LeftToe2Tip"), shape="above", centre=np.zeros(3)),
+        Place(point=PointRef(point="LeftHand"), target=np.zeros(3), start=0.2, end=0.3),
+    )
+    movable = Problem(actors=(Actor(motion=motion),), constraints=asked).movable_joints(0)
+    moved = {made.names[joint] for joint in movable}
+    assert {"LeftFoot", "LeftToe2", "LeftArm", "LeftForeArm"} <= moved
+    assert moved.isdisjoint({"LeftToe2Tip", "LeftArmTwist"})
+
+
 def test_a_body_that_never_moves_has_no_still_joints() -> None:
     """A single pose does not show which joints can move."""
     assert walk()[:1].still_joints == set()
@@ -285,6 +324,30 @@ def test_pulls_are_the_mean_shift_to_fixed_positions() -> None:
     shifts = requested_shifts(Problem(actors=(Actor(motion=walk()),), constraints=constraints))[0]
     np.testing.assert_allclose(shifts[frame], [0.3, 0.25, 0.0], atol=1e-12)
     assert np.isnan(np.delete(shifts, frame, axis=0)).all(), "frames without a fixed position have no pull"
+
+
+def test_a_free_limb_reaches_before_the_body_is_shifted() -> None:
+    """The body follows by what an arm lacks that is as straight as it was, or nearly straight."""
+    shoulder, hand = fk(walk()).points(["LeftArm", "LeftHand"])[10]
+    body = walk().skeleton
+    longest = float(body.lengths[[body.index["LeftForeArm"], body.index["LeftHand"]]].sum())
+    reach = max(MAX_REACH_SHARE * longest, float(np.linalg.norm(hand - shoulder)))
+    forward = np.array([0.0, 0.0, 1.0])
+    instants = (10 / walk().fps,)
+
+    def shift(point: str, target: np.ndarray, *others: Constraint, **actor: Any) -> np.ndarray:
+        constraints = (place(point, target, instants=instants), *others)
+        problem = Problem(actors=(Actor(motion=walk(), **actor),), constraints=constraints)
+        return requested_shifts(problem, reaching={0})[0][10]
+
+    near, far = shoulder + 0.9 * reach * forward, shoulder + (reach + 0.2) * forward
+    np.testing.assert_allclose(shift("LeftHand", near), 0.0, atol=1e-12)
+    np.testing.assert_allclose(shift("LeftHand", far), 0.2 * forward, atol=1e-12)
+    np.testing.assert_allclose(shift("LeftHand", near, joints=("Spine",)), near - hand, err_msg="an arm that is kept")
+    held = place("LeftHand", hand, instants=instants)
+    np.testing.assert_allclose(shift("LeftHand", near, held), 0.5 * (near - hand), err_msg="a hand that stands")
+    hips = walk().root[10]
+    np.testing.assert_allclose(shift("Hips", hips + forward), forward, atol=1e-12, err_msg="the trunk has no limb")
 
 
 def test_a_shifted_problem_equals_the_problem_of_shifted_actors() -> None:

@@ -63,6 +63,14 @@ def test_what_meets_more_is_taken_unless_it_moves_far_for_little(missed: float, 
     assert Spacetime._is_better(problem, attempt(problem, missed, moved=moved), best) is is_better
 
 
+def test_a_body_moves_as_far_as_it_must_for_what_no_limb_can_meet() -> None:
+    """A painted hold of a head was otherwise missed by 5 mm: a neck is a limb, but a short one."""
+    given = problem_of()
+    head = replace(given.constraints[0], point=PointRef(point="Head"))
+    problem = Problem(actors=given.actors, constraints=(head,))
+    assert Spacetime._is_better(problem, attempt(problem, 0.003, moved=0.25), attempt(problem, 0.004))
+
+
 def test_a_body_moves_as_far_as_it_must_for_what_does_not_yield() -> None:
     problem = problem_of(yields=False)
     assert Spacetime._is_better(problem, attempt(problem, 0.003, moved=0.25), attempt(problem, 0.004))

@@ -138,6 +138,30 @@ def test_every_picture_of_a_drag_is_within_two_centimetres_of_the_finished_solve
         assert apart(shown, full)[0] < 0.02
 
 
+def test_a_hand_pulled_in_flight_moves_the_body_less_than_the_hand(tmp_path: Path) -> None:
+    """No foot stands then: the body followed a hand that its arm could reach, and its start was that much off."""
+    shop, empty = DocumentSolver(tmp_path / "session"), empty_document()
+    actor = {"source": "sample:run", "target": "sample:child"}
+    plain = shop.filled({**empty, "recipe": {**empty["recipe"], "actor": [actor]}}, tmp_path)
+    before = shop.solve(plain, tmp_path, watch=quiet)
+    assert isinstance(before, RetargetResult)
+    motion = before.motions_made[0]
+    stands = np.zeros(motion.num_frames, bool)
+    for contact in before.prepared.contacts:
+        stands[round(contact.start * motion.fps) : round(contact.end * motion.fps) + 1] = True
+    frame = int(np.flatnonzero(~stands & (motion.times > 1.0))[0]) + 1
+    place = fk(motion).points(["LeftHand"])[frame, 0] + [0.13, 0.0, 0.04]
+    time = float(motion.times[frame])
+    asked = {"kind": "place", "point": "LeftHand", "target": place.tolist(), "start": time - 0.05, "end": time + 0.05}
+    document = Stage.changed(plain, ["recipe", "constraint"], [asked])
+    full = shop.solve(document, tmp_path, watch=quiet)
+    live = shop.solve(document, tmp_path, watch=quiet, before=before, live=True)
+    for result in (full, live):
+        assert isinstance(result, RetargetResult)
+        assert off(result) < 0.005
+        assert np.linalg.norm(result.motions_made[0].root - motion.root, axis=-1).max() < 0.08
+
+
 def test_after_a_slow_update_of_many_frames_a_drag_goes_on_with_fewer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

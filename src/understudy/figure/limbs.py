@@ -11,6 +11,9 @@ from understudy.figure.skeleton import Skeleton
 MIN_LIMB_LENGTH_SHARE = 0.35
 """Length of a branch, as a share of the longest branch of the body, from which on it is a limb of its own."""
 
+MIN_TWO_LONGEST_SHARE = 0.6
+"""The share of a limb's length that its two longest bones in a row have at least if only they count for its reach."""
+
 
 @lru_cache(maxsize=64)
 def limb_joints(skeleton: Skeleton) -> np.ndarray:
@@ -46,3 +49,16 @@ def first_of_limb(skeleton: Skeleton, joint: int) -> int:
     while is_limb[joint] and is_limb[skeleton.parents[joint]]:
         joint = int(skeleton.parents[joint])
     return joint
+
+
+def reaching_chain(skeleton: Skeleton, joint: int) -> list[int]:
+    """The joints between which the bones are that bring a joint of a limb to a place, and the joint itself.
+
+    They begin where the limb begins. Of one that is mostly two bones in a row, such as an arm or a leg, they begin
+    where these do: a collar bone, and the bone from the middle of the hips to a hip, reach nowhere.
+    """
+    chain = skeleton.chain(joint)
+    chain = chain[chain.index(first_of_limb(skeleton, joint)) :]
+    lengths = skeleton.lengths[chain[1:]]
+    pairs = lengths[:-1] + lengths[1:]
+    return chain[int(np.argmax(pairs)) :] if pairs.max(initial=0.0) > MIN_TWO_LONGEST_SHARE * lengths.sum() else chain

@@ -46,8 +46,9 @@ from understudy.retarget.actor import (
     load,
 )
 from understudy.retarget.loop import solve_loop
-from understudy.retarget.plan import Assignment, Options, Plan, plan
+from understudy.retarget.plan import Assignment, Options, Plan, add_joint_limits, plan, plan_of_contacts
 from understudy.retarget.scale import Scale
+from understudy.retarget.shins import shin_constraints
 from understudy.retarget.spec import ALL, AUTO, KEY_RATE_HZ, SPACINGS_FRAMES, PropEntry, Recipe, Spacing
 from understudy.solve.problem import Problem
 from understudy.solve.solvers import find_solver, has_keys, make_solver
@@ -260,13 +261,38 @@ class Prepared:
             driven = drive(actor.motion, actor.target, points, contacts=self.contacts, options=options, watch=watch)
             return Retargeted(prepared=self, solution=driven.solution, spacing=spacing)
         solver = solver or self.make_solver_at(spacing)
+        prepared = self
         if not self.recipe.constraints and self.plan.is_loop:
             solution = solve_loop(self.plan, solver, watch)
         else:
             solution = self.plan.solve(solver, watch)
             if self._has_robot:
                 solution = self._without_unreachable(solution, solver)
-        return Retargeted(prepared=self, solution=self._for_machines(solution, spacing), spacing=spacing)
+            else:
+                prepared, solution = self._with_shins_apart(solution, solver, watch)
+        return Retargeted(prepared=prepared, solution=self._for_machines(solution, spacing), spacing=spacing)
+
+    def _with_shins_apart(
+        self, solution: Solution, solver: Solver, watch: ProgressCallback | None
+    ) -> tuple[Prepared, Solution]:
+        """The solution whose shins are not in each other, where those of the start are not, and what was prepared with
+        the constraints for it. The given ones if nothing is to be done, or if more would be missed.
+
+        What the recipe asks for may bring shins together, as a drag shows it; what contacts bring about may not.
+        """
+        assert self.plan is not None
+        constraints = shin_constraints(self.plan, solution.motions) if self.recipe.options.clearance else []
+        if constraints and self.recipe.constraints:
+            plain = add_joint_limits(plan_of_contacts(self.plan, self.recipe.constraints))
+            constraints = shin_constraints(plain, plain.solve(solver, watch).motions)
+        if not constraints:
+            return self, solution
+        plan = self.plan.with_problem(self.plan.problem().extended(constraints))
+        again = plan.solve(solver, watch)
+        if len(again.unmet) > len(solution.unmet):
+            return self, solution
+        again = replace(again, steps=solution.steps + again.steps, seconds=solution.seconds + again.seconds)
+        return replace(self, plan=plan), again
 
     def make_solver_at(self, spacing: float) -> Solver:
         """The recipe's solver with a key spacing in seconds.

@@ -28,8 +28,8 @@ from understudy.figure.kinematics import Pose, fk
 from understudy.figure.motion import Motion
 from understudy.retarget.actor import ActorData
 from understudy.retarget.driver import Prepared
-from understudy.retarget.ease import easing_constraints, is_easing
-from understudy.retarget.plan import MIN_SHIFT_FADE_SECONDS, Plan, add_joint_limits, shift_plan_starts
+from understudy.retarget.ease import easing_constraints
+from understudy.retarget.plan import MIN_SHIFT_FADE_SECONDS, Plan, add_joint_limits, plan_of_contacts
 from understudy.retarget.spec import Recipe
 from understudy.solve.evaluation import shift_starts
 from understudy.solve.problem import Problem
@@ -231,10 +231,7 @@ class DragBaseline:
     @cached
     def plan_of_contacts(self) -> Plan:
         """Its plan with only what contacts ask for: plants, holds and the floor; starts are shifted by these alone."""
-        asked = {id(constraint) for constraint in self.prepared.recipe.constraints}
-        kept = tuple(c for c in self.constraints if id(c) not in asked and not is_easing(c))
-        starts = tuple(context.start for context in self.plan.contexts if context.start is not None)
-        return shift_plan_starts(replace(self.plan, starts=starts, constraints=kept), ())
+        return plan_of_contacts(self.plan, self.prepared.recipe.constraints)
 
 
 @dataclass(eq=False, kw_only=True)
@@ -392,8 +389,9 @@ class LiveSession:
             solver = replace(solver, hold=solver.hold - begin, until=solver.until - begin)
         pulling = (number for number, each in enumerate(problem.constraints) if type(each).pull is not Constraint.pull)
         fixing = tuple(number for number in pulling if number in as_asked)
-        if any(kept[number] in asked for number in fixing):
-            problem = shift_starts(problem, fixing, fade_seconds=MIN_SHIFT_FADE_SECONDS)
+        reaching = {number for number in fixing if kept[number] in asked}
+        if reaching:
+            problem = shift_starts(problem, fixing, reaching=reaching, fade_seconds=MIN_SHIFT_FADE_SECONDS)
         bodies, _ = replace(solver, iterations=min(solver.iterations, MAX_LIVE_STEPS)).move(problem, watch)
         return problem.restored(bodies)
 

@@ -429,14 +429,32 @@ def shift_plan_starts(plan: Plan, user_constraints: Sequence[Constraint]) -> Pla
     """A plan with its start motions shifted to where constraints fix the actors in the world [Gleicher98, sec. 3.8].
 
     Contacts shift the whole motion. The user's constraints, the last of the plan, shift it only around their times: a
-    target for a hand does not move the walk before and after it.
+    target for a hand does not move the walk before and after it, and in flight the body follows only where the arm does
+    not reach.
     """
     num_generated = len(plan.constraints) - len(user_constraints)
     fixing = tuple(i for i, c in enumerate(plan.constraints) if type(c).pull is not Constraint.pull)
     problem = shift_starts(plan.problem(), tuple(i for i in fixing if i < num_generated))
-    if any(i >= num_generated for i in fixing):
-        problem = shift_starts(problem, fixing, fade_seconds=MIN_SHIFT_FADE_SECONDS)
+    asked = {i for i in fixing if i >= num_generated}
+    if asked:
+        problem = shift_starts(problem, fixing, reaching=asked, fade_seconds=MIN_SHIFT_FADE_SECONDS)
     return plan.with_problem(problem)
+
+
+def plan_of_contacts(plan: Plan, asked: Sequence[Constraint]) -> Plan:
+    """A plan with only what contacts ask for: plants, holds and the floor, without limits; starts are shifted by these
+    alone.
+
+    Args:
+        plan: The plan.
+        asked: The user's constraints in it.
+    """
+    from understudy.retarget.ease import is_easing
+
+    excluded = {id(constraint) for constraint in asked}
+    kept = tuple(c for c in plan.constraints if id(c) not in excluded and not is_easing(c) and c.kind != "joint_range")
+    starts = tuple(context.start for context in plan.contexts if context.start is not None)
+    return shift_plan_starts(replace(plan, starts=starts, constraints=kept), ())
 
 
 def add_joint_limits(plan: Plan) -> Plan:

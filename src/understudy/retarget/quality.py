@@ -138,11 +138,12 @@ def _find_faults(prepared: Prepared, solution: Solution, index: int) -> list[str
 
 
 def _group_outcomes(prepared: Prepared, solution: Solution) -> dict[str, list[Outcome]]:
-    """The outcomes of contacts, of the floor, of joint limits, and of the user's constraints (`asked`)."""
+    """The outcomes of contacts, of the floor, of joint limits, of parts that are kept apart, and of the user's
+    constraints (`asked`)."""
     user_constraints = {id(constraint) for constraint in prepared.recipe.constraints}
-    groups: dict[str, list[Outcome]] = {"contacts": [], "floor": [], "limits": [], "asked": []}
+    groups: dict[str, list[Outcome]] = {"contacts": [], "floor": [], "limits": [], "apart": [], "asked": []}
     for outcome in solution.outcomes:
-        group = {"region": "floor", "joint_range": "limits"}.get(outcome.constraint.kind, "contacts")
+        group = {"region": "floor", "joint_range": "limits", "apart": "apart"}.get(outcome.constraint.kind, "contacts")
         groups["asked" if id(outcome.constraint) in user_constraints else group].append(outcome)
     return groups
 
@@ -169,13 +170,15 @@ def summary(data: dict[str, Any]) -> list[str]:
     keys = f", keys every {1000 * data['spacing']:.0f} ms" if data["spacing"] else ""
     unmet = f"; {data['result']}" if data["unmet"] else ""
     lines = [*data["report"], f"  {'solver':<13} {data['solver']}{keys}{unmet}"]
-    contacts, floor, limits, asked = (data[key] for key in ("contacts", "floor", "limits", "asked"))
+    contacts, floor, limits, apart, asked = (data[key] for key in ("contacts", "floor", "limits", "apart", "asked"))
     if contacts["count"]:
         lines.append(_line("contacts", contacts, f"off by {_length(contacts['worst'])}"))
     if floor["count"]:
         lines.append(_line("floor", floor, f"{_length(floor['worst'])} below"))
     if limits["count"]:
         lines.append(_line("joint limits", limits, f"{np.degrees(limits['worst']):.2g} degrees over"))
+    if apart["count"]:
+        lines.append(_line("shins apart", apart, f"{_length(apart['worst'])} too near"))
     if asked["count"]:
         lines.append(_line("asked for", asked, f"off by {asked['worst']:.2g}"))
     factor = f", {data['real_time_factor']:.0f} x real time" if data["real_time_factor"] else ""

@@ -8,15 +8,17 @@ shifts start motions to where constraints fix the body in the world [Gleicher98,
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
 from understudy.base.quaternion import Array
 from understudy.base.records import cached, gaussian_smoothed, record, widened
 from understudy.constraints.base import Constraint, ConstraintInput, Residuals
-from understudy.figure.kinematics import move_points
+from understudy.figure.kinematics import move_points, paths_of
+from understudy.figure.limbs import first_of_limb, reaching_chain
 from understudy.figure.measures import leg_length
+from understudy.figure.skeleton import Point
 from understudy.solve.coordinates import Bodies, Body, BodyPoints, Posture
 from understudy.solve.problem import HeldFrames, Problem, Target
 from understudy.solve.residuals import PointSums, ResidualIndex
@@ -446,18 +448,25 @@ def translation_signal(
     return signal
 
 
-def shift_starts(problem: Problem, indices: tuple[int, ...], fade_seconds: float = np.inf) -> Problem:
+MAX_REACH_SHARE = 0.95
+"""The share of its length to which a free limb is straightened before the body is shifted; or what it is already."""
+
+
+def shift_starts(
+    problem: Problem, indices: tuple[int, ...], reaching: Collection[int] = (), fade_seconds: float = np.inf
+) -> Problem:
     """The problem with its start motions shifted towards what some of its constraints request [Gleicher98, sec. 3.8].
 
     Args:
         problem: The problem.
         indices: The indices of these constraints.
+        reaching: Those among them whose limbs, where they do not stand, reach before the body is shifted.
         fade_seconds: The shift fades to zero over this time before and after the constraints; over more if it is large.
     """
     if not indices:
         return problem
     signals: list[Array | None] = []
-    for actor, shifts in zip(problem.actors, requested_shifts(problem, indices), strict=True):
+    for actor, shifts in zip(problem.actors, requested_shifts(problem, indices, reaching), strict=True):
         signals.append(None)
         if actor.moves and actor.root_moves:
             largest = float(np.nanmax(np.abs(shifts), initial=0.0))
@@ -466,20 +475,61 @@ def shift_starts(problem: Problem, indices: tuple[int, ...], fade_seconds: float
     return problem.shifted(signals)
 
 
-def requested_shifts(problem: Problem, only: tuple[int, ...] | None = None) -> tuple[Array, ...]:
+def requested_shifts(
+    problem: Problem, only: Sequence[int] | None = None, reaching: Collection[int] = ()
+) -> tuple[Array, ...]:
     """For each actor (F, 3) metres: the mean shift that satisfies the constraints that fix it in the world, all or
-    `only` those of some indices; nan where there is none."""
+    `only` those of some indices; nan where there is none. Of those in `reaching` only what the limb does not reach."""
     frames = np.arange(len(problem.times))
-    sample = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=frames, constraint_indices=only)
+    numbers = range(len(problem.constraints)) if only is None else only
+    sample = ProblemAtFrames(problem=problem, bodies=problem.bodies, frames=frames, constraint_indices=tuple(numbers))
     inputs = sample.inputs(tuple(body.posture for body in problem.bodies))
     total = np.zeros((len(problem.actors), len(problem.times), 3))
     count = np.zeros(total.shape, dtype=int)
-    for (target, held, _, _), constraint_input in zip(sample.windows, inputs, strict=True):
+    standing = dict[tuple[int, int], np.ndarray]()
+    """Whether a limb, by actor and first joint, stands at a frame (F,)."""
+    asked = []
+    for number, (target, held, _, _), constraint_input in zip(numbers, sample.windows, inputs, strict=True):
         constraint = target.constraint
         shifts = constraint.pull(constraint_input)
         if shifts is not None:
-            actor = problem.resolve(constraint, (*constraint.point_refs(), *constraint.joints())[0])[0]
-            known = np.isfinite(shifts)
-            total[actor, held] += np.where(known, shifts, 0.0)
-            count[actor, held] += known
+            actor, point = problem.resolve(constraint, (*constraint.point_refs(), *constraint.joints())[0])
+            skeleton = problem.actors[actor].motion.skeleton
+            limb = actor, first_of_limb(skeleton, skeleton.index[point.joint])
+            asked.append((number, limb, point, held, constraint_input, shifts))
+            if number not in reaching:
+                standing.setdefault(limb, np.zeros(len(frames), bool))[held] = True
+    for number, limb, point, held, constraint_input, shifts in asked:
+        if number in reaching:
+            beyond = _beyond_reach(problem, limb[0], point, held, constraint_input.points[:, 0], shifts)
+            shifts = np.where(standing.get(limb, np.zeros(len(frames), bool))[held, None], shifts, beyond)
+        known = np.isfinite(shifts)
+        total[limb[0], held] += np.where(known, shifts, 0.0)
+        count[limb[0], held] += known
     return tuple(np.where(count > 0, total / np.maximum(count, 1), np.nan))
+
+
+def _beyond_reach(
+    problem: Problem, actor: int, point: Point, held: slice | np.ndarray, places: Array, shifts: Array
+) -> Array:
+    """(n, 3) metres: the part of the shifts (n, 3) of a point that its limb cannot reach without the body.
+
+    Args:
+        problem: The problem.
+        actor: The index of the point's actor.
+        point: The point.
+        held: The n frames.
+        places: (n, 3) metres, world: where the point is.
+        shifts: (n, 3) metres: how far it should move; nan along free axes.
+    """
+    motion = problem.actors[actor].motion
+    chain = reaching_chain(motion.skeleton, motion.skeleton.index[point.joint])
+    if len(chain) < 2 or not problem.movable_joints(actor).issuperset(chain[:-1]):
+        return shifts
+    longest = float(motion.skeleton.lengths[chain[1:]].sum() + np.linalg.norm(point.offset))
+    line = places - paths_of(motion, chain[:1])[held, 0]
+    goal = line + np.where(np.isfinite(shifts), shifts, 0.0)
+    away, wanted = (np.linalg.norm(each, axis=-1, keepdims=True) for each in (line, goal))
+    missing = np.maximum(wanted - np.maximum(MAX_REACH_SHARE * longest, away), 0.0)
+    beyond: Array = np.where(np.isfinite(shifts), goal / np.maximum(wanted, 1e-9) * missing, np.nan)
+    return beyond

@@ -18,7 +18,7 @@ from understudy.figure.limbs import limb_joints
 from understudy.figure.measures import leg_length
 from understudy.figure.motion import Motion
 from understudy.figure.roles import roles
-from understudy.figure.skeleton import JointKind, Point
+from understudy.figure.skeleton import JointKind, Point, Skeleton
 from understudy.solve.coordinates import Body, BodyPoints, find_costs, make_rest_body, prune_as_used
 
 
@@ -234,7 +234,7 @@ class Problem:
         skeleton = actor.motion.skeleton
         point_joints, rotation_joints = self._constrained_joints(number)
         joints = {ancestor for joint in point_joints for ancestor in skeleton.chain(joint)}
-        joints = (joints if actor.joints else joints - pelvis_bones(actor.motion)) | rotation_joints
+        joints = (joints if actor.joints else joints - rigid_joints(actor.motion)) | rotation_joints
         return joints if actor.joints is None else joints & {skeleton.joint(name) for name in actor.joints}
 
     def _constrained_joints(self, number: int) -> tuple[set[int], set[int]]:
@@ -287,13 +287,48 @@ POSITION_INDEPENDENT = ("targets", "points", "body_points", "held_frames", "metr
 """The cached properties that do not depend on the positions of the actors."""
 
 
-def pelvis_bones(motion: Motion) -> set[int]:
-    """Joints between the trunk and a thigh that the motion never turns: bones of the pelvis, which is rigid."""
-    skeleton = motion.skeleton
-    thighs = [joint for role, joint in roles(skeleton).items() if role.endswith("upper_leg")]
-    above = {joint for thigh in thighs for joint in skeleton.chain(thigh)} - set(thighs)
-    balls = {joint for joint in above & motion.still_joints if skeleton.kinds[joint] is JointKind.BALL}
-    return {joint for joint in balls if limb_joints(skeleton)[joint]}
+MIN_TOES, MAX_SEGMENT_COSINE_GAP = 3, 0.02
+"""From so many branches below a foot on, each is a toe. A joint whose bones deviate by less than this from a straight
+line, in the cosine of their angle, divides one bone of the body."""
+
+
+def rigid_joints(motion: Motion) -> set[int]:
+    """Joints that no solve turns, because the body does not bend there.
+
+    These are joints between the trunk and a thigh, since the pelvis is rigid, and joints that divide a bone of a limb,
+    if the motion never turns them; and if a foot has several toes, all of their joints but one each.
+    """
+    skeleton, by_role = motion.skeleton, roles(motion.skeleton)
+    main, is_limb = set(by_role.values()), limb_joints(motion.skeleton)
+    still = {j for j in motion.still_joints if skeleton.kinds[j] is JointKind.BALL and is_limb[j] and j not in main}
+    above_thighs, above_main = set[int](), set[int]()
+    for role, joint in by_role.items():
+        above_main |= set(skeleton.chain(joint))
+        above_thighs |= set(skeleton.chain(joint)) if role.endswith("upper_leg") else set()
+    rigid = still & above_thighs
+    rigid |= {joint for joint in still & above_main if _divides_a_bone(skeleton, joint)}
+    for foot, toe in ((f"{side}_foot", f"{side}_toe") for side in ("left", "right")):
+        if foot in by_role and toe in by_role:
+            rigid |= _bones_of_toes(skeleton, by_role[foot], by_role[toe])
+    return rigid
+
+
+def _divides_a_bone(skeleton: Skeleton, joint: int) -> bool:
+    """Whether the bone from a joint goes on where the bone to it leads."""
+    if len(skeleton.children[joint]) != 1:
+        return False
+    before, after = skeleton.offsets[[joint, skeleton.children[joint][0]]]
+    lengths = float(np.linalg.norm(before) * np.linalg.norm(after))
+    return lengths > 0.0 and float(before @ after) > (1.0 - MAX_SEGMENT_COSINE_GAP) * lengths
+
+
+def _bones_of_toes(skeleton: Skeleton, foot: int, toe: int) -> set[int]:
+    """The joints below a foot with several toes, but those beside the given one, where toes bend; none if it has fewer
+    than three."""
+    below = set(np.flatnonzero(skeleton.below(foot)).tolist()) - {foot}
+    if sum(not skeleton.children[joint] for joint in below) < MIN_TOES:
+        return set()
+    return {joint for joint in below if skeleton.depths[joint] != skeleton.depths[toe]}
 
 
 @record

@@ -163,10 +163,11 @@ class RetargetDocumentSolver:
         watch("solving", 0.1)
         self._notes = content_key(document["recipe"], document["pairs"]), prepared.notes
         spacing = self._spacing(prepared)
-        solution = prepared.solve(spacing, watch).solution
+        solved = prepared.solve(spacing, watch)
+        solution = solved.solution
         return RetargetResult(
             tables=document,
-            prepared=prepared,
+            prepared=solved.prepared,
             motions_made=solution.motions,
             problem=solution.problem,
             spacing=spacing,

@@ -10,7 +10,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,21 @@ SETTLED = """() => {
   return !open || (last && last.seq === null && last.version === now.version && now.bodies.length > 0
     && now.bodies.every((body) => motions.has(body.which)));
 }"""
+
+
+# The stage is at rest: for a while, and for some turns of the page, no picture of it was drawn.
+RESTING = """() => new Promise((resolve) => {
+  let drawn = window.understudy.drawn(), since = performance.now(), turns = 0;
+  const look = () => {
+    if (window.understudy.drawn() !== drawn) {
+      [drawn, since, turns] = [window.understudy.drawn(), performance.now(), 0];
+    }
+    turns += 1;
+    if (turns > 5 && performance.now() - since > 200) resolve(true);
+    else requestAnimationFrame(look);
+  };
+  look();
+})"""
 
 
 # What is said of the page when something did not come.
@@ -111,6 +127,11 @@ class Server:
         watchdog.cancel()
         return said
 
+    def view(self) -> dict[str, Any]:
+        """What is looked at, as the session's file has it: it is told and written a moment after it changes."""
+        kept: dict[str, Any] = json.loads((self.session / "session.json").read_text()).get("view", {})
+        return kept
+
     def end(self, how: signal.Signals) -> int:
         """End it, and wait until it is gone."""
         assert self.process is not None
@@ -153,6 +174,17 @@ class Desk:
             self.page.wait_for_function(function)
         except Exception as error:
             pytest.fail(f"{error}\nwaiting for {function}\nwhile the page has {self.page.evaluate(ACCOUNT)}")
+
+    def rest(self) -> None:
+        """Wait until the stage has come to rest: places of joints on the screen are final then."""
+        self.page.evaluate(RESTING)
+
+    def sees(self, what: Callable[[], Any], expected: Any = True) -> None:
+        """Wait until something of the page is as expected: the page shows what is done to it a moment later."""
+        deadline = time.monotonic() + PATIENCE
+        while (found := what()) != expected:
+            assert time.monotonic() < deadline, f"expected {expected!r}, the page has {found!r}"
+            self.page.wait_for_timeout(20)
 
     def excuse(self, pattern: str) -> None:
         """Faults that were to be expected."""

@@ -32,7 +32,7 @@ def test_a_mesh_from_a_file_is_carried_by_a_hand(desk: Any, tmp_path: Path) -> N
     desk.sample("walk", "source")
     desk.sample("child", "target")
     desk.go_to(1.2)
-    desk.page.wait_for_timeout(300)
+    desk.rest()
     click_joint(desk, "result", "LeftHand")
     desk.until("selection.value.joint === 'LeftHand'")
     desk.at("upload").set_input_files(tmp_path / "tent.obj")
@@ -62,7 +62,7 @@ def test_a_constraint_fades_by_its_handles(desk: Any) -> None:
     desk.sample("walk", "source")
     desk.sample("child", "target")
     desk.go_to(2.0)
-    desk.page.wait_for_timeout(300)
+    desk.rest()
     desk.panel("inspector")
     click_joint(desk, "result", "LeftHand")
     desk.until("selection.value.joint === 'LeftHand'")
@@ -70,7 +70,7 @@ def test_a_constraint_fades_by_its_handles(desk: Any) -> None:
     desk.until("state.value.document.recipe.constraint.length === 1")
     desk.settle()
     desk.at("ease-out").wait_for()
-    desk.page.wait_for_timeout(500)
+    desk.rest()
     for side, way in (("in", -50), ("out", 50)):
         box = desk.at(f"ease-{side}").bounding_box()
         x, y = box["x"] + 12, box["y"] + 12
@@ -93,7 +93,7 @@ def test_chains_are_paired_on_the_stage(desk: Any) -> None:
     desk.sample("other", "target")
     target = {str(pair["source"]): pair["target"] for pair in desk.value("state.value.correspondence.pairs")}
     desk.at("layout").click()
-    desk.page.wait_for_timeout(600)
+    desk.rest()
     desk.panel("inspector")
     click_joint(desk, "source", "LeftArm")
     desk.until("selection.value.joint === 'LeftArm'")
@@ -140,12 +140,12 @@ def test_the_neutral_pose_is_posed_on_the_stage(desk: Any) -> None:
     desk.panel("correspondence")
     desk.at("pose-neutral").click()
     desk.at("posing").wait_for()
-    desk.page.wait_for_timeout(600)
+    desk.rest()
     desk.picture("neutral_poses")
     click_joint(desk, "result", arm)
     desk.until(f"selection.value.joint === '{arm}'")
-    assert "rings" in desk.at("chosen-joint").inner_text()
-    desk.page.wait_for_timeout(300)
+    desk.sees(lambda: "rings" in desk.at("chosen-joint").inner_text())
+    desk.rest()
     # One of the rings is dragged; which one is under the pointer depends on how the bone is turned.
     at = desk.value(f"screen('result', '{arm}')")
     for angle in np.radians(np.arange(0, 360, 15)):

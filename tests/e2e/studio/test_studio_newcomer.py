@@ -135,7 +135,7 @@ def test_a_newcomer_gets_a_motion_right(desk: Any, server: Any, tmp_path: Path) 
     # A box is put at a hand, dragged by its arrows, and the hand is pinned to it.
     hand = pairs["LeftHand"]
     desk.go_to(2.0)
-    desk.page.wait_for_timeout(300)
+    desk.rest()
     at = desk.value(f"screen('result', '{hand}')")
     desk.page.mouse.click(at["x"], at["y"])
     desk.until(f"selection.value.joint === '{hand}'")
@@ -145,7 +145,7 @@ def test_a_newcomer_gets_a_motion_right(desk: Any, server: Any, tmp_path: Path) 
     desk.until("state.value.props.length === 1 && selection.value.kind === 'prop'")
     desk.settle()
     first = desk.document["recipe"]["prop"][0]["positions"][0]
-    desk.page.wait_for_timeout(300)
+    desk.rest()
     desk.page.mouse.move(at["x"], at["y"])
     desk.page.mouse.down()
     desk.page.mouse.move(at["x"] + 8, at["y"] - 12, steps=6)

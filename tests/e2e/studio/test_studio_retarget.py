@@ -42,14 +42,14 @@ def long_contact(desk: Any, point: str) -> int:
 
 def test_open_and_play(walk: Any) -> None:
     assert [body["which"] for body in walk.value("state.value.bodies")] == ["source", "result"]
-    assert "met" in walk.at("status").inner_text()
+    walk.sees(lambda: "met" in walk.at("status").inner_text())
     assert walk.value("state.value.duration") == pytest.approx(5.0, abs=2 * FRAME)
     drawn, place = walk.value("drawn()"), walk.value("screen('result', 'Head')")
     walk.at("play").click()
     # Pictures follow each other, however long each takes.
     walk.until(f"clock.time.value > 1.5 && window.understudy.drawn() > {drawn} + 5")
     walk.at("play").click()
-    assert not walk.value("clock.playing.value")
+    walk.until("!clock.playing.value")
     # The head has gone where the walk went by then, whenever the film was stopped.
     walk.go_to(1.5)
     moved = walk.value("screen('result', 'Head')")
@@ -58,7 +58,7 @@ def test_open_and_play(walk: Any) -> None:
     walk.at("step-forward").click()
     assert walk.value("clock.time.value") == pytest.approx(round(now / FRAME) * FRAME + FRAME, abs=0.6 * FRAME)
     # Nothing moves now: nothing is drawn again and again.
-    walk.page.wait_for_timeout(300)
+    walk.rest()
     drawn = walk.value("drawn()")
     walk.page.wait_for_timeout(500)
     assert walk.value("drawn()") <= drawn + 1
@@ -103,11 +103,11 @@ def test_end_of_a_plant_by_dragging_and_by_keys(walk: Any) -> None:
 def test_a_dragged_hand_arrives_in_every_frame(walk: Any, capsys: pytest.CaptureFixture[str]) -> None:
     hand = "LeftHand"
     walk.go_to(2.5)
-    walk.page.wait_for_timeout(300)
+    walk.rest()
     at = walk.value(f"screen('result', '{hand}')")
     walk.page.mouse.click(at["x"], at["y"])
     walk.until(f"selection.value.joint === '{hand}'")
-    walk.page.wait_for_timeout(200)
+    walk.rest()
     walk.page.evaluate(
         """() => {
           const seen = (window.seen = new Set());
@@ -192,17 +192,17 @@ def test_variants_beside_each_other(walk: Any) -> None:
     assert any(value is not None for value in figures["variant:ik"].values())
     walk.at("choose-b").select_option("variant:ik")
     walk.at("show-b").click()
-    assert walk.value("view.value.shown") == "variant:ik"
+    walk.until("view.value.shown === 'variant:ik'")
     walk.picture("variants")
-    assert walk.at("variant-figures").locator("tbody tr").count() >= 3
+    walk.sees(lambda: walk.at("variant-figures").locator("tbody tr").count() >= 3)
     ours, other = walk.motion("result")[1], walk.motion("variant:ik")[1]
     assert ours.shape == other.shape
     assert np.abs(ours - other).max() > 1e-3
     walk.at("swap-ab").click()
-    assert walk.value("view.value.shown") == "result"
+    walk.until("view.value.shown === 'result'")
 
 
-def test_everything_is_undone_redone_and_survives_a_reload(walk: Any) -> None:
+def test_everything_is_undone_redone_and_survives_a_reload(walk: Any, server: Any) -> None:
     steps = [walk.document]
     walk.panel("body")
     for number in ("1.1", "1.2"):
@@ -221,17 +221,17 @@ def test_everything_is_undone_redone_and_survives_a_reload(walk: Any) -> None:
     walk.page.keyboard.press("Control+y")
     walk.until("state.value.document.recipe.actor[0].scale === 1.2")
     assert walk.document == steps[2]
-    assert walk.at("redo").is_disabled()
+    walk.sees(walk.at("redo").is_disabled)
     walk.settle()
     walk.go_to(1.5)
-    walk.page.wait_for_timeout(800)
+    walk.sees(lambda: (server.view().get("time"), server.view().get("panel")), (1.5, "body"))
     places = walk.motion()[1]
     walk.page.reload()
     walk.wait("() => window.understudy?.state.value")
     walk.settle()
     assert walk.document == steps[2]
     assert walk.value("clock.time.value") == pytest.approx(1.5)
-    assert walk.at("panel-body").is_visible()
+    walk.at("panel-body").wait_for()
     assert np.allclose(walk.motion()[1], places)
     walk.at("undo").click()
     walk.until("state.value.document.recipe.actor[0].scale === 1.1")

@@ -17,7 +17,7 @@ DATA = Path(os.environ.get("UNDERSTUDY_DATA", Path(__file__).parents[4] / "share
 def drawn(desk: Any) -> bytes:
     """The picture on the stage, once it has come to rest."""
     desk.page.mouse.move(5, 5)
-    desk.page.wait_for_timeout(250)
+    desk.rest()
     return desk.at("canvas").screenshot()
 
 
@@ -46,7 +46,7 @@ def test_two_dancers_and_all_that_can_be_shown(desk: Any) -> None:
         toggle = desk.at(f"show-{button}")
         on = toggle.get_attribute("aria-pressed")
         toggle.click()
-        assert toggle.get_attribute("aria-pressed") != on
+        desk.sees(lambda toggle=toggle, on=on: toggle.get_attribute("aria-pressed") != on)
         after = drawn(desk)
         assert after != before, button
         before = after
@@ -135,18 +135,18 @@ def test_nudges_in_a_row_are_one_step(desk: Any) -> None:
 
 def test_nothing_is_chosen_or_exported_of_what_is_no_longer_open(desk: Any) -> None:
     export = desk.at("export")
-    assert export.is_disabled()
-    assert export.locator("option:checked").inner_text() == "Nothing to export"
+    desk.sees(export.is_disabled)
+    desk.sees(export.locator("option:checked").inner_text, "Nothing to export")
     assert "open a motion" in export.get_attribute("title")
     for leave in ("open", "fresh"):
         desk.sample("squat", "source")
-        assert export.is_enabled()
+        desk.sees(export.is_enabled)
         desk.page.locator("h1").click()
         desk.page.keyboard.press("n")
         desk.until("selection.value.kind === 'joint'")
         desk.sample("march", "source") if leave == "open" else desk.fresh()
-        assert desk.value("selection.value.kind") == "none", leave
-    assert export.is_disabled()
+        desk.sees(lambda: desk.value("selection.value.kind"), "none")
+    desk.sees(export.is_disabled)
     desk.picture("empty")
 
 
@@ -171,11 +171,10 @@ def test_a_skinned_character_performs(desk: Any) -> None:
     body = next(body for body in desk.value("state.value.bodies") if body["which"] == "result")
     assert body["mesh"]
     desk.go_to(1.2)
-    desk.page.wait_for_timeout(1000)
     skinned = drawn(desk)
     desk.picture("skinned")
     desk.at("show-meshes").click()
-    assert drawn(desk) != skinned
+    desk.sees(lambda: drawn(desk) != skinned)
     desk.at("show-meshes").click()
 
 
@@ -258,7 +257,7 @@ def test_an_image_on_a_character_is_seen_on_the_stage(desk: Any, server: Any) ->
 def test_a_new_body_is_brought_into_the_view(desk: Any) -> None:
     desk.sample("walk", "source")
     desk.sample("giant", "target")
-    desk.page.wait_for_timeout(500)
+    desk.rest()
     stage, tools = desk.at("canvas").bounding_box(), desk.page.locator(".stage .tools").bounding_box()
     for joint in ("Head", "LeftFoot", "RightFoot"):
         at = desk.value(f"screen('result', '{joint}')")
@@ -273,7 +272,7 @@ def test_a_source_in_the_same_place_does_not_tint_the_result(desk: Any) -> None:
 
     desk.sample("walk", "source")
     desk.go_to(1.2)
-    desk.page.wait_for_timeout(1000)
+    desk.rest()
     at = desk.value("screen('result', 'Spine')")
     colours = []
     for _ in range(2):
@@ -281,7 +280,7 @@ def test_a_source_in_the_same_place_does_not_tint_the_result(desk: Any) -> None:
         colours.append(np.asarray(Image.open(BytesIO(shot)).convert("RGB"), float))
         desk.page.get_by_role("button", name="Source").click()
         desk.page.mouse.move(5, 5)
-        desk.page.wait_for_timeout(700)
+        desk.rest()
     desk.picture("not_tinted")
     assert np.abs(colours[0] - colours[1]).mean() < 6.0
 
@@ -291,10 +290,12 @@ def test_the_graph_shows_the_source_against_the_result(desk: Any) -> None:
     desk.sample("child", "target")
     desk.at("graph-open").click()
     curves = desk.at("graph").locator("path")
-    assert curves.count() == 2
-    assert "m/s²" in desk.at("graph").inner_text()
+    desk.sees(curves.count, 2)
+    desk.sees(lambda: "m/s²" in desk.at("graph").inner_text())
     # The child's hips are lower: the result's curve of heights is below the source's, which spans both.
+    accelerations = curves.last.get_attribute("d")
     desk.at("graph-channel").select_option("height")
+    desk.sees(lambda: curves.last.get_attribute("d") != accelerations)
     drawn_heights = [
         [float(pair.split(" ")[1]) for pair in path.replace("M", "L").split("L")[1:]]
         for path in curves.evaluate_all("(all) => all.map((each) => each.getAttribute('d'))")
@@ -302,8 +303,7 @@ def test_the_graph_shows_the_source_against_the_result(desk: Any) -> None:
     assert min(drawn_heights[1]) > max(drawn_heights[0])
     desk.at("graph-joint").select_option(label="LeftLeg")
     desk.at("graph-channel").select_option("bend")
-    desk.page.wait_for_timeout(200)
-    assert "°" in desk.at("graph").inner_text()
+    desk.sees(lambda: "°" in desk.at("graph").inner_text())
     desk.picture("graph")
     desk.at("graph-open").click()
     desk.at("graph").wait_for(state="hidden")

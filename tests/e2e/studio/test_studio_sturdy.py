@@ -84,7 +84,7 @@ def test_a_trouble_of_a_solve_goes_with_the_next_that_succeeds(desk: Any, server
     path.write_bytes(good)
     desk.at("undo").click()
     desk.settle()
-    assert message.count() == 0
+    desk.sees(message.count, 0)
 
 
 def test_a_dropped_file_is_opened(desk: Any, tmp_path: Path) -> None:
@@ -106,14 +106,13 @@ def test_a_crashed_page_and_a_killed_server_lose_nothing(desk: Any, server: Any)
     desk.until("state.value.undo?.includes('legs')")
     desk.settle()
     kept, places = desk.document, desk.motion()[1]
-    # What is looked at is told a moment later than what is done.
-    desk.page.wait_for_timeout(500)
+    desk.sees(lambda: server.view().get("panel"), "body")
     with pytest.raises(Exception, match="crash"):
         desk.page.goto("chrome://crash")
     other = type(desk)(desk.page.context.new_page(), server.url)
     other.visit()
     assert other.document == kept
-    assert other.at("panel-body").is_visible()
+    other.at("panel-body").wait_for()
     server.end(signal.SIGKILL)
     other.until("!window.understudy.connected.value")
     assert "No connection" in other.page.locator(".away").inner_text()

@@ -14,12 +14,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from understudy.base.quaternion import Array, cross
+from understudy.base.quaternion import Array, conjugate, cross, exp, multiply, rotate
 from understudy.base.records import cached, distinct, record, unchecked
 from understudy.constraints.base import Constraint, ConstraintInput, PointRef, Relation, Residuals, Unit, repeat_frames
 from understudy.figure.contacts import find_runs
 from understudy.figure.kinematics import pose_of
 from understudy.figure.limbs import first_of_limb, limb_joints
+from understudy.figure.skeleton import JointKind, Point
 from understudy.solve.coordinates import MOTION_INDEPENDENT, Body, make_rest_body
 from understudy.solve.evaluation import ProblemAtFrames
 from understudy.solve.problem import DEFINING, Problem
@@ -108,7 +109,9 @@ class LimbProblem:
             final: Whether contacts become exact: slack stays, and points with soft constraints move with their limb.
             trunk: Whether root and trunk move instead of limbs.
         """
-        made = _limb_constraints(problem, bodies, constraints, final=final)
+        made, held = _limb_constraints(problem, bodies, constraints, final=final)
+        if final and not trunk:
+            bodies = with_turned_feet(problem, bodies, held)
         is_used = [_limb_coordinates(problem, number) ^ trunk for number in range(len(bodies))]
         moved = Problem(actors=problem.actors, constraints=tuple(made), whole=problem.whole, first=problem.first)
         limb_problem = unchecked(
@@ -201,8 +204,8 @@ def _moves(problem: Problem, constraint: Constraint, ref: PointRef, moving: Sequ
 
 def _limb_constraints(
     problem: Problem, bodies: Sequence[Body], constraints: Sequence[int], *, final: bool
-) -> list[Constraint]:
-    """The constraints of the limb problem.
+) -> tuple[list[Constraint], HeldLimbs]:
+    """The constraints of the limb problem, and what contacts ask of each limb in the last level.
 
     In the level with dense keys, every place that the solver chooses is fixed where the bodies have it now: that makes
     the normal equations of the keys sparse. In the last level, places are fixed anew, and what slack allows stays.
@@ -226,7 +229,7 @@ def _limb_constraints(
             held.add(number, goal - path)
     for number, path in held.slow_paths():
         tracks.add(number, path, SLOW_WEIGHT)
-    return [*tracks.constraints(), *made]
+    return [*tracks.constraints(), *made], held
 
 
 def contact_goals(
@@ -506,6 +509,70 @@ class HeldLimbs:
                 pose = pose_of(motion, [motion.skeleton.index[ref.joint] for ref in refs])
                 paths |= dict(zip(some, pose.points(refs).transpose(1, 0, 2), strict=True))
         return paths
+
+
+TURN_RIDGE = 0.3
+"""The weight against turning a foot, in squared distances of its held points from the ankle. With a thousandth, feet
+on their toes, whose points are nearly in line with the ankle, shook about that line."""
+
+
+def with_turned_feet(problem: Problem, bodies: Sequence[Body], held: HeldLimbs) -> tuple[Body, ...]:
+    """Bodies whose feet are turned at the ankle to be nearer to their contacts, where two of their points are held.
+
+    A captured foot that stands turns by a degree for a frame or two. To take that back is a rough change. The last
+    level avoids those, and would swing a bent knee aside for half a second instead. A turn of the foot moves no knee.
+    """
+    out = list(bodies)
+    fade = max(round(FADE_SECONDS * problem.actors[0].motion.fps), 1)
+    for (actor, _), needs in held.needs.items():
+        body = out[actor]
+        movers = {_mover(body, problem.points[point][1]) for point in needs}
+        joint = movers.pop()
+        is_ball = body.skeleton.kinds[joint] is JointKind.BALL and joint in body.joint_of
+        if len(needs) > 1 and not movers and joint > 0 and is_ball:
+            origin = body.world[0][:, joint]
+            arms = np.array([held._path(point) - origin for point in needs])
+            turn = turn_towards(arms, np.array(list(needs.values())), fade)
+            out[actor] = _turned(body, joint, turn)
+    return tuple(out)
+
+
+def turn_towards(arms: Array, needs: Array, fade: int) -> Array:
+    """(F, 3) radians: the rotation that moves points, on arms (P, F, 3) from its centre, nearer to where they have to
+    be, by needs (P, F, 3), nan where they are not held. It fades beside the frames at which two of them are held."""
+    held = np.isfinite(needs[..., :1])
+    lines, turn = np.where(held, arms, 0.0), np.zeros(arms.shape[1:])
+    squares = np.sum(lines**2, axis=(0, 2))
+    both = (held.sum(axis=0)[:, 0] > 1) & (squares > 0.0)
+    if not both.any():
+        return turn
+    matrix = (1.0 + TURN_RIDGE) * squares[both, None, None] * np.eye(3)
+    matrix -= np.einsum("pfi,pfj->fij", lines[:, both], lines[:, both])
+    wanted = np.sum(cross(lines, known(needs)), axis=0)
+    turn[both] = np.linalg.solve(matrix, wanted[both, :, None])[..., 0]
+    return known(faded(turn, both, np.zeros_like(both), fade))
+
+
+def _mover(body: Body, point: Point) -> int:
+    """The joint whose rotation moves a point first: that of the point, or its parent for the joint itself."""
+    joint = body.skeleton.index[point.joint]
+    return joint if np.any(point.offset) else int(body.skeleton.parents[joint])
+
+
+def _turned(body: Body, joint: int, turn: Array) -> Body:
+    """A body with a joint turned in the world by rotation vectors (F, 3)."""
+    positions, world = body.world
+    above, change = world[:, body.skeleton.parents[joint]], exp(turn)
+    rotations = body.motion.rotations.copy()
+    rotations[:, joint] = multiply(conjugate(above), multiply(change, world[:, joint]))
+    turned = body.with_motion(body.motion.derived(rotations=rotations))
+    # What hangs from the joint turns with it: no other place is computed anew.
+    below, origin = np.flatnonzero(body.skeleton.below(joint)), positions[:, joint, None]
+    positions, world = positions.copy(), world.copy()
+    positions[:, below] = origin + rotate(change[:, None], positions[:, below] - origin)
+    world[:, below] = multiply(change[:, None], world[:, below])
+    turned.__dict__["world"] = positions, world
+    return turned
 
 
 def steadying_part(path: Array, change: Array) -> Array:

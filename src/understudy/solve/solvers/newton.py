@@ -268,6 +268,11 @@ SMOOTH_EQUALITY_SHARE, SMOOTH_ONE_SIDED_SHARE = 0.4, 0.8
 """The same for the end of a level whose changes are smooth, which does not shake."""
 
 
+FAR_GAIN = 0.9
+"""A step that gained little is not the last while the next is predicted to gain more than this: where a limb has far to
+turn, steps are limited at first. A level that ended there left a hand half a metre off, and it was given up."""
+
+
 @record
 class GaussNewton:
     """Damped Gauss-Newton steps at one level."""
@@ -337,7 +342,8 @@ class GaussNewton:
             if not (self.exact and gain > MIN_REUSE_GAIN and damping == 0.0):
                 linear = None
             # The last level must finish: it ends early only if both the last gain and the predicted gain are small.
-            expected = max(gain, next_gain) if self.exact else min(gain, next_gain)
+            is_far = FAR_GAIN < next_gain < np.inf
+            expected = max(gain, next_gain) if self.exact or is_far else min(gain, next_gain)
             if expected < self.gain or (self.exact and within_tolerance(evaluation, *enough)):
                 return keys, evaluation, number + 1
         return keys, evaluation, steps

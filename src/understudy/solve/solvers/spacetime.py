@@ -25,6 +25,7 @@ from understudy.base.records import record
 from understudy.base.splines import Basis, Knots, every_frame
 from understudy.constraints.base import Relation
 from understudy.figure.kinematics import fk
+from understudy.figure.limbs import reaching_chain
 from understudy.solve.coordinates import Body
 from understudy.solve.evaluation import Evaluation, ProblemAtFrames, displace_bodies
 from understudy.solve.problem import Problem
@@ -249,6 +250,9 @@ NO_LIMIT = 1e6
 MIN_HOLDING_WEIGHT, BROKEN_WEIGHT, MIN_BROKEN_GAIN = 0.5, 0.3, 0.005
 """A constraint with a smaller weight than the first is broken. One that is just broken gets the second weight; a larger
 violation lowers it, so that the force stays the same. The third is the relative gain at which that solve ends."""
+
+MAX_PULLED_FACTOR = 2.0
+"""A constraint of full weight is broken only if its violation is more than so many times that of a broken one."""
 
 MAX_ATTEMPTS = 8
 """The largest number of solves, each with the constraints added that the one before violates."""
@@ -520,12 +524,12 @@ class Spacetime(Solver):
     @staticmethod
     def _is_better(problem: Problem, result: Attempt, best: Attempt) -> bool:
         """Whether a result misses less than another one, and is worth what it moves: where the other one only misses
-        what yields, no joint of a body with limbs may be far from where it was for a small miss."""
+        plants of limbs, no joint of a body with limbs may be far from where it was for a small miss."""
         constraints = problem.constraints
         if result.excess >= best.excess:
             return False
         has_limbs = bool(limb_coordinates(problem).any())
-        must_move = any(not constraints[i].yields for i in best.unmet)
+        must_move = any(not constraints[i].yields or not _is_of_limb(problem, i) for i in best.unmet)
         if not (best.evaluation and has_limbs) or must_move:
             return True
         metres = [best.worst[i] * (problem.leg if constraints[i].angular else 1.0) for i in best.unmet]
@@ -698,7 +702,9 @@ class Spacetime(Solver):
         distant = result.largest < -LAYOUT_MARGINS * self.margin
         distant &= [constraint.relation is Relation.AT_MOST for constraint in problem.constraints]
         working_set = tuple(i for i in working_set if not distant[i])
-        return result.bodies, working_set, np.where(result.worst > broken, 0.0, 1.0)
+        # A constraint that was to hold may be off because a broken one pulls: limbs hold it without that one.
+        is_broken = result.worst > np.where(weights < MIN_HOLDING_WEIGHT, 1.0, MAX_PULLED_FACTOR) * broken
+        return result.bodies, working_set, np.where(is_broken, 0.0, 1.0)
 
     def _solve_level(
         self,
@@ -841,6 +847,20 @@ def band_limits(problem: Problem, legs: float, radians: float) -> Array:
     """(C,) the same for the band-limited level, which no joint limit breaks: a joint that passes its limit for some
     frames is turned back by the levels that look at every frame."""
     return violation_limits(problem, legs, radians)
+
+
+MIN_REACH_LEGS = 0.5
+"""Leg lengths: a limb with less reach, such as a neck, brings nothing to a place without the body."""
+
+
+def _is_of_limb(problem: Problem, number: int) -> bool:
+    """Whether a limb brings the first point of a constraint to its place."""
+    points, _ = problem._resolved[number]
+    if not points:
+        return True
+    skeleton = problem.actors[points[0][0]].motion.skeleton
+    chain = reaching_chain(skeleton, skeleton.index[points[0][1].joint])
+    return float(skeleton.lengths[chain[1:]].sum()) >= MIN_REACH_LEGS * problem.leg
 
 
 def largest_distance(bodies: Sequence[Body], others: Sequence[Body]) -> float:
