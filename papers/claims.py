@@ -442,7 +442,10 @@ def _analogies() -> Iterable[Claim]:
     )  # fmt: skip
     for text, judge in (
         ("Feet are lifted as much as the source's, in legs (0.6 to 1.6)", within("lift", 0.6, 1.6)),
-        ("No foot is above the hips unless the source's is", within("foot above hips (legs)", -np.inf, 0.1)),
+        (
+            "No foot is more than 0.1 legs above its hip unless the source's is",
+            within("foot above hips (legs)", -np.inf, 0.1),
+        ),
         ("Plants stand within 1 mm", within("plants (mm)", 0.0, 1.0)),
         ("The path is as long as its steps (0.7 to 1.4)", path_as_steps),
         ("What a viewer refuses is scored low", scored_low),

@@ -10,7 +10,14 @@ import numpy as np
 import pytest
 
 from understudy import samples
-from understudy.analogy.finish import keep_above_floor, keep_below_hips, keep_legs_up, keep_poses, without_looser_floors
+from understudy.analogy.finish import (
+    correct_heights,
+    keep_above_floor,
+    keep_below_hips,
+    keep_legs_up,
+    keep_poses,
+    without_looser_floors,
+)
 from understudy.analogy.limbs import STRETCHED, limb_goals, on_limbs, pair_limbs
 from understudy.analogy.make import analogy
 from understudy.analogy.matching import MAX_SCALE, bound_scales, match
@@ -27,7 +34,15 @@ from understudy.analogy.quality import (
     steps_and_path,
     wanted_lift,
 )
-from understudy.analogy.stepping import FootPair, feet_of, limb_length, limb_top, same_on_both_sides, standing_heights
+from understudy.analogy.stepping import (
+    FootPair,
+    Stepping,
+    feet_of,
+    limb_length,
+    limb_top,
+    same_on_both_sides,
+    standing_heights,
+)
 from understudy.analogy.study import Study, make_study, spread_markers
 from understudy.base.quaternion import between, conjugate, exp, from_axis_angle, log, multiply, unrotate
 from understudy.constraints.base import PointRef
@@ -339,6 +354,21 @@ def test_legs_are_not_stretched_farther_than_the_examples_show(walk: Study, spid
     # What stands goes back as fast as the body goes on.
     assert np.ptp(shares) < 0.05 * np.mean(shares)
     assert max(shares) < 1.0
+
+
+def test_a_low_body_is_set_above_the_floor_and_not_above_feet_in_it(walk: Study, spider: Study) -> None:
+    """A draft whose feet are in the floor has its hips too low: planted, the feet come up and the hips would not."""
+    for motion, raised in ((spider.motion, 0.1), (walk.motion, 0.0)):
+        leg, points = leg_length(motion.skeleton), contact_points(motion)
+        pairs = tuple(FootPair(foot=tuple(foot), source=tuple(foot)) for foot in feet_of(motion.skeleton, points))
+        plants = tuple(Contact(point=p, start=0.0, end=0.5, on="floor", place=np.zeros(3)) for p in points)
+        deep = replace(motion, root=motion.root - [0.0, 0.1 * leg, 0.0])
+        for contacts, wanted in ((plants, raised), ((), 0.0)):
+            stepping = Stepping(motion=deep, contacts=contacts, ratio=1.0, pairs=pairs)
+            corrected, _ = correct_heights(
+                stepping, motion, plants, examples=(motion, motion), rises=standing_heights(motion, points), floor=0.0
+            )
+            assert (corrected.root - deep.root)[:, 1] / leg == pytest.approx(wanted, abs=0.02)
 
 
 def test_where_a_foot_stands_is_never_too_high(spider: Study) -> None:

@@ -19,7 +19,7 @@ from understudy.analogy.quality import (
     lift_ratio,
     wanted_lift,
 )
-from understudy.analogy.stepping import FootPair, Stepping, foot_heights
+from understudy.analogy.stepping import FootPair, Stepping, foot_heights, hip_height
 from understudy.base.quaternion import Array, conjugate, multiply
 from understudy.constraints.base import Constraint, PointRef
 from understudy.constraints.follow import Follow
@@ -68,6 +68,10 @@ HEIGHT_WEIGHT = 0.01
 MAX_BASE_DIFFERENCE_LEGS = 0.05
 """A foot whose lowest height is this much above that of the lowest foot does not stand."""
 
+LOW_HIPS_LEGS = 0.5
+"""Hips that hang lower are set above the floor, not above feet that are not planted yet: what those are in the floor is
+much of the room that such a body has."""
+
 MIN_CROUCH_LEGS = 0.02
 """A smaller difference in the height of the hips is not corrected."""
 
@@ -97,6 +101,8 @@ def correct_heights(
     leg = leg_length(motion.skeleton)
     constraints: list[Constraint] = []
     lowered = crouch(motion, source, examples, stepping)
+    if hang_low(stepping.pairs, examples[1]):
+        lowered -= feet_off_floor(stepping, rises, floor) / leg
     if abs(lowered) > MIN_CROUCH_LEGS:
         root = motion.root.copy()
         root[:, 1] += lowered * leg
@@ -114,6 +120,29 @@ def correct_heights(
             within = max(min(within, HEIGHT_TOLERANCE_SHARE * wanted), MIN_TOLERANCE_METRES)
         constraints += _lift_foot(pair, heights, within, motion, stepping.contacts, rises, floor)
     return motion, constraints
+
+
+def hang_low(pairs: Sequence[FootPair], example: Motion) -> bool:
+    """Whether a body hangs low between long legs, as a spider does."""
+    hips = [hip_height(example, pair.foot) for pair in pairs]
+    return bool(hips) and float(np.mean(hips)) < LOW_HIPS_LEGS * leg_length(example.skeleton)
+
+
+def feet_off_floor(stepping: Stepping, rises: dict[str, float], floor: float) -> float:
+    """Metres by which feet that are to stand come down too little on average; less than 0 where they are too low.
+
+    Once the feet are planted, hips are less high above them by as much.
+    """
+    stands = {contact.point.name for contact in stepping.contacts}
+    off = [
+        float(np.percentile(foot_heights(stepping.motion, pair.foot), 5))
+        - floor
+        - float(np.mean([rises.get(point.name, 0.0) for point in pair.foot]))
+        if stands & {point.name for point in pair.foot}
+        else 0.0
+        for pair in stepping.pairs
+    ]
+    return float(np.mean(off)) if off else 0.0
 
 
 def standing_bases(motion: Motion, feet: Sequence[Sequence[Point]], contacts: Sequence[Contact]) -> dict[str, float]:
