@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from understudy.base.quaternion import Array
 from understudy.constraints.apart import Apart
@@ -50,7 +51,9 @@ def shin_constraints(plan: Plan, motions: Sequence[Motion]) -> list[Apart]:
         thickness = _thickness_of_shins(motion)
         if thickness is None:
             continue
-        allowed = np.minimum(shin_distances(start), thickness)
+        # Feet land a little earlier or later than in the start, so that shins pass each other then, too.
+        reach = round(0.5 * AROUND_SECONDS * start.fps)
+        allowed = np.minimum(_least_around(shin_distances(start), reach), thickness)
         missing = allowed - shin_distances(motion)
         limit = MAX_DEPTH_LEGS * leg_length(skeleton)
         refs = [PointRef(point=skeleton.names[joint], actor=assignment.name) for joint in _shin_ends(start)]
@@ -88,6 +91,13 @@ def _spans(allowed: Array, deep: np.ndarray, missing: Array, reach: int) -> list
             first = spans.pop()[0]
         spans.append((first, last, radius))
     return spans
+
+
+def _least_around(values: Array, reach: int) -> Array:
+    """(F,) the least of values (F,) up to so many frames before and after each."""
+    padded = np.pad(values, reach, mode="edge")
+    least: Array = sliding_window_view(padded, 2 * reach + 1).min(axis=-1)
+    return least
 
 
 def shin_distances(motion: Motion) -> Array:

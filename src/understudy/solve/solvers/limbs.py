@@ -517,19 +517,22 @@ on their toes, whose points are nearly in line with the ankle, shook about that 
 
 
 def with_turned_feet(problem: Problem, bodies: Sequence[Body], held: HeldLimbs) -> tuple[Body, ...]:
-    """Bodies whose feet are turned at the ankle to be nearer to their contacts, where two of their points are held.
+    """Bodies whose feet are turned at the ankle to be nearer to their contacts, where two of their points are held and
+    no pose of them is given.
 
     A captured foot that stands turns by a degree for a frame or two. To take that back is a rough change. The last
     level avoids those, and would swing a bent knee aside for half a second instead. A turn of the foot moves no knee.
     """
     out = list(bodies)
     fade = max(round(FADE_SECONDS * problem.actors[0].motion.fps), 1)
+    posed = {ref for target in problem.targets if target.constraint.relation is Relation.EQUAL for ref in target.joints}
     for (actor, _), needs in held.needs.items():
         body = out[actor]
         movers = {_mover(body, problem.points[point][1]) for point in needs}
         joint = movers.pop()
         is_ball = body.skeleton.kinds[joint] is JointKind.BALL and joint in body.joint_of
-        if len(needs) > 1 and not movers and joint > 0 and is_ball:
+        is_free = joint > 0 and (actor, body.skeleton.names[joint]) not in posed
+        if len(needs) > 1 and not movers and is_free and is_ball:
             origin = body.world[0][:, joint]
             arms = np.array([held._path(point) - origin for point in needs])
             turn = turn_towards(arms, np.array(list(needs.values())), fade)

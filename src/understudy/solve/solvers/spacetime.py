@@ -180,7 +180,7 @@ NUM_LIMB_REMEDIES = 2
 STIFFER_FACTOR, MAX_REMEDY_STEPS = 50.0, 3
 """Where the last level leaves a constraint unmet: the factor on its stiffness, and the largest number of its steps."""
 
-REMEDY_COST = 10.0
+REMEDY_COST = 3.0
 """The factor on the cost of what a remedy of the whole body moves from where the first level left it. With 1, a body
 moved by up to 40 cm for a plant that was missed by 2 mm, since a free plant may go with it."""
 
