@@ -104,7 +104,6 @@ def test_a_stiffer_last_level_follows_each_solve_of_the_whole_body() -> None:
     for (last,) in whole[1::2]:
         assert last.spacing == 0.0
         assert last.stiffness > passes[-1].stiffness
-    assert all(level.cost > passes[0].cost for (level, *_) in whole[::2]), "the body is not moved far for little"
     assert remedies_of(passes[1:]) == []
 
 

@@ -90,8 +90,6 @@ class Level:
     """The relative gain below which a step is the last."""
     limbs: bool = False
     """Whether only limbs move."""
-    cost: float = 1.0
-    """A factor on the cost of the change."""
     smoothing: float = 0.0
     """Seconds over which a change spreads to its neighbours: second differences of keys cost as much as the keys."""
     dense_spacing: float = 0.0
@@ -167,7 +165,7 @@ def remedies_of(passes: tuple[Level, ...]) -> list[tuple[Level, ...]]:
         return []
     last = replace(limbs[-1], stiffness=STIFFER_FACTOR * limbs[-1].stiffness, steps=MAX_REMEDY_STEPS)
     longer = tuple(replace(level, steps=MAX_REMEDY_STEPS) for level in limbs)
-    whole = replace(with_doubled_rate(passes[0]), cost=REMEDY_COST)
+    whole = with_doubled_rate(passes[0])
     # Wider keys let hips that a straight leg holds up sink as a whole, instead of following every frame.
     wide = replace(whole, spacing=2.0 * whole.spacing)
     return [(last,), longer, (wide, *longer), (last,), (whole, *longer), (last,)]
@@ -179,10 +177,6 @@ NUM_LIMB_REMEDIES = 2
 
 STIFFER_FACTOR, MAX_REMEDY_STEPS = 50.0, 3
 """Where the last level leaves a constraint unmet: the factor on its stiffness, and the largest number of its steps."""
-
-REMEDY_COST = 3.0
-"""The factor on the cost of what a remedy of the whole body moves from where the first level left it. With 1, a body
-moved by up to 40 cm for a plant that was missed by 2 mm, since a free plant may go with it."""
 
 URGENT_FACTOR = 10.0
 """The factor on the weight of a constraint that is still unmet, in the next stiffer level of the whole body."""
@@ -796,8 +790,7 @@ class Spacetime(Solver):
             groups = tuple(np.flatnonzero(group_of_coordinate == i) for i in range(len(factors)))
         bases = {factor: self._basis(problem, level, factor) for factor in set(factors.tolist())}
         of_groups = tuple(bases[factor] for factor in factors.tolist())
-        cost = level.cost * problem.metric
-        return Curves(bases=of_groups, groups=groups, cost=cost, roughness=roughness)
+        return Curves(bases=of_groups, groups=groups, cost=problem.metric, roughness=roughness)
 
     def _spacing_factors(self, problem: Problem, spacing: float) -> Array:
         """(D,) the factor on the key spacing of each coordinate in a band-limited level with a spacing in seconds."""
