@@ -34,6 +34,7 @@ SHORTFALLS = {
     "tests/real/test_neutral_pose_real.py::test_joint_frames_and_rest_pose_do_not_matter[cmu_bvh/16_15.bvh-gltf/m2m_human_male.glb]": CLEAR,
     "tests/real/test_neutral_pose_real.py::test_the_heading_of_a_source_does_not_matter[gltf/m2m_human_male.glb]": FEWER,
     "tests/real/test_retarget_real.py::test_clip_on_other_bodies[88_01]": ENERGY,
+    "tests/real/test_retarget_real.py::test_clip_on_other_bodies[115_06]": ENERGY,
     "tests/real/test_robots_real.py::test_a_flat_sole_stands_flat": FEWER,
     "tests/real/test_transfer_real.py::test_a_dog_and_a_human_play_each_other[human on dog-direction]": FEWER,
     "tests/unit/test_benchmarks_peers.py::test_bodies_show_who_skates_and_who_shakes": FEWER,

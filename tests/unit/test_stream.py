@@ -199,7 +199,8 @@ def test_contacts_are_found_as_frames_arrive() -> None:
 def test_a_short_motion_is_one_window() -> None:
     short = walk()[:20]
     found, unmet = retarget_in_windows(short, shins(), window=WINDOW)
-    whole = retarget(short, shins()).motion
+    # A stream does not solve again to keep shins apart.
+    whole = retarget(short, shins(), options=Options(clearance=False)).motion
     assert unmet == []
     np.testing.assert_allclose(found.rotations, whole.rotations, atol=1e-3)
 

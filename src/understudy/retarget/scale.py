@@ -10,14 +10,14 @@ from understudy.base.errors import OptionError, UnknownNameError, nearest_names
 from understudy.figure.roles import roles
 from understudy.figure.skeleton import Skeleton
 
-Scale = float | dict[str, float] | str
-"""Length factor of all bones, or factors by names of body parts and joints; also as a text, as on the command line."""
+Scale = float | dict[str, float]
+"""Length factor of all bones, or factors by names of body parts and joints."""
 
 PARTS = ("legs", "arms", "trunk", "head", "feet", "hands")
 """Parts of the body that can be scaled by name. Legs include feet and arms include hands, unless those are given."""
 
 
-def parse_scale(text: str) -> float | dict[str, float]:
+def parse_scale(text: str) -> Scale:
     """A scale from its form on the command line: `0.6`, `legs=1.3`, `arms=0.8,legs=1.2,Head=1.1`, `0.8,legs=1`."""
     factors: dict[str, float] = {}
     for part in re.split(r"\s*,\s*", text.strip()):
@@ -35,8 +35,11 @@ def parse_scale(text: str) -> float | dict[str, float]:
     return factors["all"] if list(factors) == ["all"] else factors
 
 
-def scale_skeleton(skeleton: Skeleton, scale: Scale) -> Skeleton:
-    """The character with its bones scaled. A joint's factor overrides its part's, and a part's overrides `all`."""
+def scale_skeleton(skeleton: Skeleton, scale: Scale | str) -> Skeleton:
+    """The character with its bones scaled, also by a text as on the command line.
+
+    A joint's factor overrides its part's, and a part's overrides `all`.
+    """
     scale = parse_scale(scale) if isinstance(scale, str) else scale
     factors = {"all": scale} if isinstance(scale, int | float) else dict(scale)
     for name, factor in factors.items():

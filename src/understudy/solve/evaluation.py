@@ -72,6 +72,8 @@ class ProblemAtFrames:
     def _evaluated(self) -> np.ndarray:
         """(H,) whether a constraint is evaluated at a frame of `_held`."""
         frames, held = np.zeros(len(self.problem.times), bool), self._held
+        if len(self.frames) == len(frames):
+            return np.ones(len(held.frames), bool)
         frames[self.frames] = True
         if self.shared_frames is None:
             return frames[held.frames]
