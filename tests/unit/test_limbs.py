@@ -38,6 +38,7 @@ from understudy.solve.solvers.limbs import (
     split_by_part,
     steadying_part,
     stretch_of_tilted_foot,
+    turned_joint,
 )
 from understudy.solve.solvers.newton import NEGLIGIBLE_PULL, Keys, LinearizedStep
 from understudy.solve.solvers.spacetime import Level, Spacetime, levels
@@ -367,6 +368,20 @@ def test_a_standing_foot_that_twitches_is_turned_back_at_the_ankle(axis: list[fl
     away = np.linalg.norm(fk(found.motion).positions - fk(wanted.motion).positions, axis=-1)
     assert away[:, knee].max() < 0.01
     assert away[:, foot].max() < 0.003
+
+
+def test_a_turned_foot_takes_along_what_hangs_from_it() -> None:
+    """The places that are kept are those of the new rotations."""
+    motion = walk()
+    body = Problem(
+        actors=(Actor(motion=motion),), constraints=(SamePlace(point=PointRef(point="LeftToeBase")),)
+    ).bodies[0]
+    turn = 0.1 * np.random.default_rng(2).normal(size=(motion.num_frames, 3))
+    turned = turned_joint(body, body.skeleton.index["LeftFoot"], turn)
+    pose = fk(turned.motion)
+    np.testing.assert_allclose(turned.world[0], pose.positions, rtol=0.0, atol=1e-9)
+    np.testing.assert_allclose(turned.world[1], pose.rotations, rtol=0.0, atol=1e-9)
+    assert np.abs(turned.world[0] - body.world[0]).max() > 1e-3
 
 
 def test_what_stops_a_held_point_moves_others_only_where_it_stops_them_too() -> None:

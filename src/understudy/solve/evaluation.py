@@ -221,12 +221,16 @@ class ProblemAtFrames:
         return self._index_cache[0]
 
     @cached
-    def residual_weights(self) -> Array:
-        """(T,) the weight of the frame of each residual; an evaluation comes first."""
-        index, weights = self._index_cache[0], self._flat_weights
-        if weights is None:
-            return np.ones(len(index.time))
-        return weights[self._times_and_bounds[1][index.constraint] + index.at]
+    def _weights_cache(self) -> list[Array]:
+        return []
+
+    def residual_weights(self, evaluation: Evaluation) -> Array:
+        """(T,) the weight of the frame of each residual, cached: it is the same for the residuals of any posture."""
+        if not self._weights_cache:
+            index, weights = self.residual_index(evaluation), self._flat_weights
+            by_frame = self._times_and_bounds[1][index.constraint] + index.at
+            self._weights_cache.append(np.ones(len(by_frame)) if weights is None else weights[by_frame])
+        return self._weights_cache[0]
 
     def measure_by_kind(self, inputs: Sequence[ConstraintInput]) -> tuple[Residuals, ...]:
         """The residuals of each constraint for its input."""
@@ -296,8 +300,7 @@ class Evaluation:
     @property
     def weights(self) -> Array:
         """(T,) the weight of the frame of each residual."""
-        assert len(self.residual_index.constraint) == len(self.values)
-        return self.sample.residual_weights
+        return self.sample.residual_weights(self)
 
     @cached
     def flat_violation(self) -> Array:

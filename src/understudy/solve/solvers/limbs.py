@@ -536,7 +536,7 @@ def with_turned_feet(problem: Problem, bodies: Sequence[Body], held: HeldLimbs) 
             origin = body.world[0][:, joint]
             arms = np.array([held._path(point) - origin for point in needs])
             turn = turn_towards(arms, np.array(list(needs.values())), fade)
-            out[actor] = _turned(body, joint, turn)
+            out[actor] = turned_joint(body, joint, turn)
     return tuple(out)
 
 
@@ -562,7 +562,7 @@ def _mover(body: Body, point: Point) -> int:
     return joint if np.any(point.offset) else int(body.skeleton.parents[joint])
 
 
-def _turned(body: Body, joint: int, turn: Array) -> Body:
+def turned_joint(body: Body, joint: int, turn: Array) -> Body:
     """A body with a joint turned in the world by rotation vectors (F, 3)."""
     positions, world = body.world
     above, change = world[:, body.skeleton.parents[joint]], exp(turn)
